@@ -1,0 +1,2 @@
+//! The `foretrain` command.
+fn main() {}

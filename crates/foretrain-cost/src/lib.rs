@@ -1,0 +1,1 @@
+//! What a node costs: collective time by algorithm and protocol, kernel time across devices.

@@ -1,0 +1,202 @@
+//! Attributes by name: sparse or dense columns over nodes or edges.
+
+use std::collections::BTreeMap;
+
+/// Names of the attributes that Foretrain itself writes. Users may add any other.
+pub mod well_known {
+    /// i64, ns after the step's start at which the node began in the recording.
+    pub const RECORDED_START: &str = "recorded_start_ns";
+    /// i64, ns the node lasted in the recording, waiting included.
+    pub const RECORDED_DURATION: &str = "recorded_duration_ns";
+    /// i64, in how many recorded steps the node was seen.
+    pub const STEP_COUNT: &str = "step_count";
+    /// f64, robust relative spread (standard deviation over median) of the node's work over steps.
+    pub const WORK_SPREAD: &str = "work_spread";
+    /// i64, ns of a collective spent waiting for the last member.
+    pub const WAIT: &str = "wait_ns";
+    /// f64, floating-point operations.
+    pub const FLOPS: &str = "flops";
+    /// i64, bytes read and written by the node.
+    pub const BYTES_MOVED: &str = "bytes_moved";
+    /// str, input shapes as JSON.
+    pub const SHAPES: &str = "shapes";
+    /// str, kernel grid as "x,y,z".
+    pub const GRID: &str = "grid";
+    /// str, kernel block as "x,y,z".
+    pub const BLOCK: &str = "block";
+    /// bool, launched in an earlier step and still running in this one.
+    pub const CARRY_IN: &str = "carry_in";
+    /// str, how an inferred value was deduced.
+    pub const PROVENANCE: &str = "provenance";
+    /// i64, bytes of parameter gradient that this node completes.
+    pub const GRADIENT_BYTES: &str = "gradient_bytes";
+}
+
+/// One attribute's values; `None` where a row has none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Integers.
+    I64(Vec<Option<i64>>),
+    /// Floating-point numbers.
+    F64(Vec<Option<f64>>),
+    /// Truth values.
+    Bool(Vec<Option<bool>>),
+    /// Text.
+    Str(Vec<Option<Box<str>>>),
+}
+
+impl Column {
+    /// Rows in the column.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::I64(v) => v.len(),
+            Self::F64(v) => v.len(),
+            Self::Bool(v) => v.len(),
+            Self::Str(v) => v.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Grows (with empty cells) or cuts the column to `rows`.
+    pub fn resize(&mut self, rows: usize) {
+        match self {
+            Self::I64(v) => v.resize(rows, None),
+            Self::F64(v) => v.resize(rows, None),
+            Self::Bool(v) => v.resize(rows, None),
+            Self::Str(v) => v.resize(rows, None),
+        }
+    }
+
+    /// Keeps the rows for which `keep` is true, in order.
+    pub fn retain_rows(&mut self, keep: &[bool]) {
+        fn filter<T>(values: &mut Vec<T>, keep: &[bool]) {
+            let mut row = 0;
+            values.retain(|_| {
+                row += 1;
+                keep.get(row - 1).copied().unwrap_or(false)
+            });
+        }
+        match self {
+            Self::I64(v) => filter(v, keep),
+            Self::F64(v) => filter(v, keep),
+            Self::Bool(v) => filter(v, keep),
+            Self::Str(v) => filter(v, keep),
+        }
+    }
+}
+
+/// Named columns over the rows of one table. Cells that were never set read as `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attributes {
+    columns: BTreeMap<String, Column>,
+}
+
+macro_rules! typed_access {
+    ($set:ident, $get:ident, $variant:ident, $type:ty, $out:ty, $read:expr) => {
+        /// Sets one cell. A column of another type by that name is replaced.
+        pub fn $set(&mut self, name: &str, row: usize, value: $type) {
+            let column = self.columns.entry(name.to_owned()).or_insert(Column::$variant(vec![]));
+            if !matches!(column, Column::$variant(_)) {
+                *column = Column::$variant(vec![]);
+            }
+            if let Column::$variant(cells) = column {
+                if cells.len() <= row {
+                    cells.resize(row + 1, None);
+                }
+                cells[row] = Some(value);
+            }
+        }
+        /// Reads one cell; `None` if unset or if the column has another type.
+        pub fn $get(&self, name: &str, row: usize) -> Option<$out> {
+            match self.columns.get(name)? {
+                Column::$variant(cells) => cells.get(row)?.as_ref().map($read),
+                _ => None,
+            }
+        }
+    };
+}
+
+impl Attributes {
+    typed_access!(set_i64, get_i64, I64, i64, i64, |v| *v);
+    typed_access!(set_f64, get_f64, F64, f64, f64, |v| *v);
+    typed_access!(set_bool, get_bool, Bool, bool, bool, |v| *v);
+    typed_access!(set_str, get_str, Str, Box<str>, &str, |v| &**v);
+
+    /// The column by this name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.get(name)
+    }
+
+    /// Adds or replaces a whole column.
+    pub fn insert_column(&mut self, name: impl Into<String>, column: Column) {
+        self.columns.insert(name.into(), column);
+    }
+
+    /// Removes a column.
+    pub fn remove_column(&mut self, name: &str) -> Option<Column> {
+        self.columns.remove(name)
+    }
+
+    /// All columns in order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.columns.iter().map(|(name, column)| (name.as_str(), column))
+    }
+
+    /// Keeps the rows for which `keep` is true in every column.
+    pub fn retain_rows(&mut self, keep: &[bool]) {
+        for column in self.columns.values_mut() {
+            column.resize(keep.len());
+            column.retain_rows(keep);
+        }
+    }
+
+    /// Copies every cell of `row` in `other` to `to` here.
+    pub fn copy_row(&mut self, to: usize, other: &Attributes, row: usize) {
+        for (name, column) in other.iter() {
+            match column {
+                Column::I64(v) => {
+                    if let Some(Some(x)) = v.get(row) {
+                        self.set_i64(name, to, *x);
+                    }
+                }
+                Column::F64(v) => {
+                    if let Some(Some(x)) = v.get(row) {
+                        self.set_f64(name, to, *x);
+                    }
+                }
+                Column::Bool(v) => {
+                    if let Some(Some(x)) = v.get(row) {
+                        self.set_bool(name, to, *x);
+                    }
+                }
+                Column::Str(v) => {
+                    if let Some(Some(x)) = v.get(row) {
+                        self.set_str(name, to, x.clone());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_sparse_and_typed() {
+        let mut a = Attributes::default();
+        a.set_i64("tokens", 2, 7);
+        a.set_str("owner", 0, "me".into());
+        assert_eq!(a.get_i64("tokens", 2), Some(7));
+        assert_eq!(a.get_i64("tokens", 0), None);
+        assert_eq!(a.get_f64("tokens", 2), None);
+        a.retain_rows(&[false, false, true]);
+        assert_eq!(a.get_i64("tokens", 0), Some(7));
+        assert_eq!(a.get_str("owner", 0), None);
+    }
+}

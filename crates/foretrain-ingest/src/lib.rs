@@ -1,0 +1,1 @@
+//! Readers of the files people have: Kineto traces, PyTorch execution traces, Chakra.

@@ -1,0 +1,1 @@
+//! How answers look: terminal tables, JSON with a schema, Perfetto timelines.

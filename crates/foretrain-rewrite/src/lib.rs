@@ -1,0 +1,1 @@
+//! Passes over step graphs: gradient buckets, scale-out, removal and scaling.

@@ -1,0 +1,1 @@
+//! The engine: a deterministic fluid discrete-event simulation of step graphs.

@@ -1,0 +1,1 @@
+//! Forecast distributed deep-learning training: the library other Rust programs depend on.
