@@ -7,7 +7,11 @@
 //! *Architecture invariant:* nothing here knows a file format, and nothing is dropped without a
 //! line in the ledger.
 
+pub mod build;
 pub mod category;
+pub mod collectives;
+pub mod index;
+pub mod steps;
 pub mod table;
 
 pub use category::Category;

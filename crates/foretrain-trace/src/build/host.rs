@@ -1,0 +1,328 @@
+//! Host threads of one step: cut into segments between the points where a thread touches the
+//! rest of the system. Segments are contiguous, so the gaps between events stay.
+
+use std::collections::BTreeMap;
+
+use foretrain_core::Nanos;
+
+use super::blocks::{Block, blocks_of_thread};
+use super::context::Context;
+use super::sync::{Wait, wait_of_call};
+use crate::category::Category;
+use crate::index::NO_ROW;
+use crate::steps::Step;
+use crate::table::TrackId;
+
+/// What a thread does from `start` to `end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Runs code.
+    Run,
+    /// Waits; then `work` is what the call costs beyond the wait.
+    Wait { targets: Vec<Target>, overhead: Nanos },
+    /// Performs a host-side collective (position in the recognised list).
+    Collective { row: u32 },
+}
+
+/// What a host thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Target {
+    /// A device row.
+    Device(u32),
+    /// A device row that must leave the launch queue.
+    QueueSlot(u32),
+    /// The end of a piece of another thread: (thread position, piece position).
+    Thread(usize, usize),
+}
+
+/// A piece of a host thread: becomes one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    pub(super) work: Work,
+    /// Row that explains the piece, for its name and phase; [`NO_ROW`] if none.
+    pub(super) row: u32,
+    /// Whether it begins a block: not continuous with the piece before.
+    pub(super) begins_block: bool,
+}
+
+/// A host thread's pieces, in order of time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadPieces {
+    pub(super) track: TrackId,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// Why a thread is cut at a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cut {
+    /// Something else hangs off the segment that ends here, or attribution changes.
+    Here,
+    /// The thread waits until the given time.
+    Wait(Wait),
+    /// A host-side collective runs until the given time.
+    Collective { row: u32, end: Nanos },
+}
+
+/// All host threads that matter in one step, main thread first.
+pub(super) fn host_threads(context: &Context<'_>, step: &Step) -> Vec<ThreadPieces> {
+    let index = context.index;
+    let Some(main) = context.steps.main else { return Vec::new() };
+    let mut cuts: BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>> = BTreeMap::new();
+    let mut blocks: Vec<(TrackId, Vec<Block>)> =
+        vec![(main, vec![Block { start: step.start, end: step.end, collective: None }])];
+    for thread in &index.threads {
+        if thread.track != main {
+            let found = blocks_of_thread(context, step, thread, main);
+            if !found.is_empty() {
+                blocks.push((thread.track, found));
+            }
+        }
+    }
+    for (track, _) in &blocks {
+        cuts.insert(*track, call_cuts(context, step, *track));
+    }
+    fork_cuts(context, main, &blocks, &mut cuts);
+    add_joins(context, step, main, &blocks, &mut cuts);
+    let mut threads: Vec<ThreadPieces> = blocks
+        .iter()
+        .map(|(track, blocks)| {
+            let cuts = cuts.remove(track).unwrap_or_default();
+            ThreadPieces { track: *track, pieces: pieces(blocks, cuts) }
+        })
+        .collect();
+    resolve_joins(&mut threads);
+    threads
+}
+
+/// Cuts that a thread's own calls and operators make.
+fn call_cuts(context: &Context<'_>, step: &Step, track: TrackId) -> Vec<(Nanos, u32, Cut)> {
+    let (trace, index) = (context.trace, context.index);
+    let mut cuts = Vec::new();
+    let Some(thread) = index.thread(track) else { return cuts };
+    let has_device = !index.streams.is_empty();
+    let from = thread.rows.partition_point(|&row| trace.start[row as usize] < step.start);
+    for &row in &thread.rows[from..] {
+        let at = trace.start[row as usize];
+        if at >= step.end {
+            break;
+        }
+        let end = trace.end(row as usize);
+        if let Some(op) = context.op(row) {
+            if !op.on_device {
+                cuts.push((at, row, Cut::Collective { row, end }));
+            }
+        } else if trace.category[row as usize] == Category::Runtime {
+            if index.launched_by(row).next().is_some() {
+                cuts.push((at, row, Cut::Here));
+            }
+            if let Some(wait) = wait_of_call(context, row) {
+                cuts.push((wait.start, row, Cut::Wait(wait)));
+            }
+        } else {
+            attribution_cuts(context, row, has_device, &mut cuts);
+        }
+    }
+    cuts
+}
+
+/// Cuts that only serve attribution: input, optimizer and gradient boundaries everywhere, and
+/// outermost operators where no device work cuts the thread finely.
+fn attribution_cuts(
+    context: &Context<'_>,
+    row: u32,
+    has_device: bool,
+    cuts: &mut Vec<(Nanos, u32, Cut)>,
+) {
+    let trace = context.trace;
+    let (at, end) = (trace.start[row as usize], trace.end(row as usize));
+    let name = trace.name_of(row as usize);
+    let is_boundary = name.contains("DataLoader") || name.starts_with("Optimizer.");
+    if is_boundary {
+        cuts.push((at, parent(context, row), Cut::Here));
+        cuts.push((end, row, Cut::Here));
+    } else if is_accumulate_grad(name)
+        || (!has_device
+            && trace.category[row as usize] == Category::CpuOp
+            && outermost_operator(context, row) == row)
+    {
+        cuts.push((end, row, Cut::Here));
+    }
+}
+
+/// Whether an operator accumulates one parameter's gradient.
+pub(super) fn is_accumulate_grad(name: &str) -> bool {
+    name == "torch::autograd::AccumulateGrad"
+        || name == "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+}
+
+fn parent(context: &Context<'_>, row: u32) -> u32 {
+    context.index.parent[row as usize]
+}
+
+/// The outermost operator around a row (itself if none), annotations and frames aside.
+pub(super) fn outermost_operator(context: &Context<'_>, row: u32) -> u32 {
+    let (mut best, mut at) = (row, row);
+    while at != NO_ROW {
+        if context.trace.category[at as usize] == Category::CpuOp {
+            best = at;
+        }
+        at = parent(context, at);
+    }
+    best
+}
+
+/// The innermost operator around a row, [`NO_ROW`] if none.
+pub(super) fn innermost_operator(context: &Context<'_>, row: u32) -> u32 {
+    let mut at = row;
+    while at != NO_ROW && context.trace.category[at as usize] != Category::CpuOp {
+        at = parent(context, at);
+    }
+    at
+}
+
+/// The main thread (or the issuing one) is cut where another thread's block begins, so that the
+/// block can hang off that point.
+fn fork_cuts(
+    context: &Context<'_>,
+    main: TrackId,
+    blocks: &[(TrackId, Vec<Block>)],
+    cuts: &mut BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>>,
+) {
+    for (track, blocks) in blocks.iter().filter(|(track, _)| *track != main) {
+        for block in blocks {
+            let (at, by) = fork_point(context, block, main);
+            if by != *track {
+                cuts.entry(by).or_default().push((at, NO_ROW, Cut::Here));
+            }
+        }
+    }
+}
+
+/// When and by which thread a block was set off: the operator that issued a host collective, else
+/// the main thread at the block's start.
+pub(super) fn fork_point(context: &Context<'_>, block: &Block, main: TrackId) -> (Nanos, TrackId) {
+    let issue = block
+        .collective
+        .and_then(|row| context.op(row))
+        .and_then(|op| op.issue_row)
+        .filter(|&row| context.trace.start[row as usize] <= block.start);
+    match issue {
+        Some(row) => {
+            let end = context.trace.end(row as usize);
+            (end.min(block.start), context.trace.track[row as usize])
+        }
+        None => (block.start, main),
+    }
+}
+
+/// Main-thread gaps that are waits for other threads.
+fn add_joins(
+    context: &Context<'_>,
+    step: &Step,
+    main: TrackId,
+    blocks: &[(TrackId, Vec<Block>)],
+    cuts: &mut BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>>,
+) {
+    for gap in super::blocks::main_gaps(context, step, main) {
+        let Some(join) = super::blocks::join_in_gap(context, &gap, main, blocks) else { continue };
+        let wait = Wait {
+            start: join.start,
+            end: join.end,
+            targets: join
+                .ended
+                .iter()
+                .map(|&(thread, block)| Target::Thread(thread, block))
+                .collect(),
+            last_end: join.end,
+        };
+        cuts.entry(main).or_default().push((wait.start, NO_ROW, Cut::Wait(wait)));
+    }
+}
+
+/// Cuts blocks into pieces.
+fn pieces(blocks: &[Block], mut cuts: Vec<(Nanos, u32, Cut)>) -> Vec<Piece> {
+    // Waits after plain cuts of the same time: what hangs off a point hangs off the segment.
+    cuts.sort_by_key(|(at, row, cut)| (*at, !matches!(cut, Cut::Here), *row));
+    let mut pieces = Vec::with_capacity(cuts.len() + blocks.len());
+    let mut next = 0;
+    for block in blocks {
+        let mut cursor = block.start;
+        let mut fresh = true;
+        let mut push = |start: Nanos, end: Nanos, work: Work, row: u32, fresh: &mut bool| {
+            pieces.push(Piece { start, end, work, row, begins_block: *fresh });
+            *fresh = false;
+        };
+        while next < cuts.len() && cuts[next].0 < block.start {
+            next += 1;
+        }
+        while next < cuts.len() && cuts[next].0 < block.end {
+            let (at, row, cut) = cuts[next].clone();
+            next += 1;
+            if at < cursor && !matches!(cut, Cut::Here) {
+                // Inside a longer wait (a call seen from two sides).
+                continue;
+            }
+            if at > cursor || fresh {
+                push(cursor, at.max(cursor), Work::Run, row, &mut fresh);
+                cursor = at.max(cursor);
+            }
+            match cut {
+                Cut::Here => {}
+                Cut::Wait(wait) => {
+                    let end = wait.end.min(block.end);
+                    let overhead = end - cursor.max(wait.last_end.min(end));
+                    let work = Work::Wait { targets: wait.targets, overhead };
+                    push(cursor, end, work, row, &mut fresh);
+                    cursor = end;
+                }
+                Cut::Collective { row, end } => {
+                    push(cursor, end.min(block.end), Work::Collective { row }, row, &mut fresh);
+                    cursor = end.min(block.end);
+                }
+            }
+        }
+        if cursor < block.end || fresh {
+            push(cursor, block.end, Work::Run, NO_ROW, &mut fresh);
+        }
+    }
+    pieces
+}
+
+/// Joins name blocks; nodes are pieces. Points every join at the last piece of its block.
+fn resolve_joins(threads: &mut [ThreadPieces]) {
+    let last_piece: Vec<Vec<usize>> = threads
+        .iter()
+        .map(|thread| {
+            let mut last = Vec::new();
+            for (i, piece) in thread.pieces.iter().enumerate() {
+                if piece.begins_block {
+                    last.push(i);
+                } else if let Some(end) = last.last_mut() {
+                    *end = i;
+                }
+            }
+            last
+        })
+        .collect();
+    let mut clipped: Vec<(usize, usize, Nanos)> = Vec::new();
+    for thread in threads.iter_mut() {
+        for piece in &mut thread.pieces {
+            let Work::Wait { targets, .. } = &mut piece.work else { continue };
+            for target in targets {
+                if let Target::Thread(thread, block) = target
+                    && let Some(&last) = last_piece.get(*thread).and_then(|t| t.get(*block))
+                {
+                    clipped.push((*thread, last, piece.end));
+                    *target = Target::Thread(*thread, last);
+                }
+            }
+        }
+    }
+    // The waiting thread goes on at the wait's end, so what it waited for was over by then.
+    for (thread, piece, end) in clipped {
+        let piece = &mut threads[thread].pieces[piece];
+        piece.end = piece.end.min(end.max(piece.start));
+    }
+}
