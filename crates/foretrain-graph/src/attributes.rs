@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use foretrain_core::{InputError, Result};
+
 /// Names of the attributes that Foretrain itself writes. Users may add any other.
 pub mod well_known {
     /// i64, ns after the step's start at which the node began in the recording.
@@ -61,6 +63,82 @@ impl Column {
         self.len() == 0
     }
 
+    /// Whether the row has a value.
+    pub fn is_set(&self, row: usize) -> bool {
+        fn set<T>(cells: &[Option<T>], row: usize) -> bool {
+            cells.get(row).is_some_and(Option::is_some)
+        }
+        match self {
+            Self::I64(v) => set(v, row),
+            Self::F64(v) => set(v, row),
+            Self::Bool(v) => set(v, row),
+            Self::Str(v) => set(v, row),
+        }
+    }
+
+    /// The type of the cells as one word: "i64", "f64", "bool" or "str".
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::I64(_) => "i64",
+            Self::F64(_) => "f64",
+            Self::Bool(_) => "bool",
+            Self::Str(_) => "str",
+        }
+    }
+
+    /// Empties one cell.
+    pub fn clear(&mut self, row: usize) {
+        fn unset<T>(cells: &mut [Option<T>], row: usize) {
+            if let Some(cell) = cells.get_mut(row) {
+                *cell = None;
+            }
+        }
+        match self {
+            Self::I64(v) => unset(v, row),
+            Self::F64(v) => unset(v, row),
+            Self::Bool(v) => unset(v, row),
+            Self::Str(v) => unset(v, row),
+        }
+    }
+
+    /// Whether two columns hold the same cells; rows beyond the end of either are unset.
+    pub fn same_cells(&self, other: &Self) -> bool {
+        fn same<T: PartialEq>(a: &[Option<T>], b: &[Option<T>]) -> bool {
+            let shared = a.len().min(b.len());
+            a[..shared] == b[..shared]
+                && a[shared..].iter().chain(&b[shared..]).all(Option::is_none)
+        }
+        match (self, other) {
+            (Self::I64(a), Self::I64(b)) => same(a, b),
+            (Self::F64(a), Self::F64(b)) => same(a, b),
+            (Self::Bool(a), Self::Bool(b)) => same(a, b),
+            (Self::Str(a), Self::Str(b)) => same(a, b),
+            _ => false,
+        }
+    }
+
+    /// Puts the rows of `other`, if of the same type, behind the first `at` rows.
+    fn append(&mut self, at: usize, other: &Self) {
+        self.resize(at);
+        match (self, other) {
+            (Self::I64(a), Self::I64(b)) => a.extend_from_slice(b),
+            (Self::F64(a), Self::F64(b)) => a.extend_from_slice(b),
+            (Self::Bool(a), Self::Bool(b)) => a.extend_from_slice(b),
+            (Self::Str(a), Self::Str(b)) => a.extend_from_slice(b),
+            _ => {}
+        }
+    }
+
+    /// A column of this type without rows.
+    fn empty_like(&self) -> Self {
+        match self {
+            Self::I64(_) => Self::I64(vec![]),
+            Self::F64(_) => Self::F64(vec![]),
+            Self::Bool(_) => Self::Bool(vec![]),
+            Self::Str(_) => Self::Str(vec![]),
+        }
+    }
+
     /// Grows (with empty cells) or cuts the column to `rows`.
     pub fn resize(&mut self, rows: usize) {
         match self {
@@ -74,11 +152,8 @@ impl Column {
     /// Keeps the rows for which `keep` is true, in order.
     pub fn retain_rows(&mut self, keep: &[bool]) {
         fn filter<T>(values: &mut Vec<T>, keep: &[bool]) {
-            let mut row = 0;
-            values.retain(|_| {
-                row += 1;
-                keep.get(row - 1).copied().unwrap_or(false)
-            });
+            let mut keep = keep.iter().copied().chain(std::iter::repeat(false));
+            values.retain(|_| keep.next().unwrap_or(false));
         }
         match self {
             Self::I64(v) => filter(v, keep),
@@ -152,6 +227,54 @@ impl Attributes {
             column.resize(keep.len());
             column.retain_rows(keep);
         }
+    }
+
+    /// Empties every cell of one row.
+    pub fn clear_row(&mut self, row: usize) {
+        for column in self.columns.values_mut() {
+            column.clear(row);
+        }
+    }
+
+    /// Whether the columns of both could be joined.
+    ///
+    /// # Errors
+    /// If both have a column of one name but of different types.
+    pub fn check_types(&self, other: &Attributes) -> Result<()> {
+        for (name, theirs) in other.iter() {
+            if let Some(ours) = self.column(name)
+                && ours.type_name() != theirs.type_name()
+            {
+                return Err(InputError::new(format!(
+                    "attribute \"{name}\" is {} in one graph and {} in the other",
+                    ours.type_name(),
+                    theirs.type_name()
+                ))
+                .hint("give one of the two another name"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the rows of `other` behind the first `at` rows here. A column of another type than
+    /// the one here by that name is left out; [`check_types`](Self::check_types) tells before.
+    pub fn append_rows(&mut self, at: usize, other: &Attributes) {
+        for (name, theirs) in other.iter() {
+            let ours = self.columns.entry(name.to_owned()).or_insert_with(|| theirs.empty_like());
+            ours.append(at, theirs);
+        }
+    }
+
+    /// Whether two sets of columns hold the same names, types and cells; rows beyond the end of a
+    /// column are unset.
+    pub fn same_cells(&self, other: &Self) -> bool {
+        self.columns.len() == other.columns.len()
+            && self.iter().zip(other.iter()).all(|(a, b)| a.0 == b.0 && a.1.same_cells(b.1))
+    }
+
+    /// The longest column's rows.
+    pub fn rows(&self) -> usize {
+        self.columns.values().map(Column::len).max().unwrap_or(0)
     }
 
     /// Copies every cell of `row` in `other` to `to` here.

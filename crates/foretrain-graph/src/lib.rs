@@ -14,14 +14,25 @@
 
 pub mod attributes;
 pub mod csr;
+pub mod edit;
+mod equality;
+pub mod glob;
 pub mod job;
 pub mod kinds;
+pub mod node_set;
+pub mod query;
 pub mod step_graph;
+pub mod validate;
 
 pub use attributes::{Attributes, Column};
 pub use csr::Csr;
+pub use edit::{Remap, Removal, Removed, Replaced};
+pub use glob::Glob;
 pub use job::{Job, RankClass};
 pub use kinds::{CollectiveKind, EdgeKind, EdgeOrigin, NodeKind, Phase, QueueKind};
+pub use node_set::NodeSet;
+pub use query::{Compare, Field, Query, Value};
 pub use step_graph::{
     Edge, EdgeId, Group, GroupId, Node, NodeId, Queue, QueueId, StepGraph, StepMeta,
 };
+pub use validate::CriticalPath;
