@@ -87,7 +87,7 @@ impl Facts {
             self.output.note(count(args.out_elements), source);
         }
         if self.group.value.is_none() {
-            self.group.note(groups.from_args(trace, args), source);
+            self.group.note(groups.of_args(trace, args), source);
         }
         self.sequence = self.sequence.or(Some(args.sequence).filter(|&n| n >= 0));
         self.peer = self.peer.or(u32::try_from(args.peer).ok());
@@ -122,7 +122,7 @@ impl Facts {
         self.kind.note(kind_of(&inputs[3]), Source::ParamComms);
         let size = inputs.last().and_then(|size| size.parse::<u32>().ok()).unwrap_or(0);
         if self.group.value.is_none() && !inputs[1].is_empty() {
-            self.group.note(Some(groups.from_position(&inputs[1], size)), Source::ParamComms);
+            self.group.note(Some(groups.of_position(&inputs[1], size)), Source::ParamComms);
         }
     }
 

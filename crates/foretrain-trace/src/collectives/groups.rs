@@ -88,7 +88,7 @@ impl Groups {
     }
 
     /// The group that collective arguments state; `None` if they state none.
-    pub(crate) fn from_args(&mut self, trace: &Trace, args: &CommArgs) -> Option<GroupIndex> {
+    pub(crate) fn of_args(&mut self, trace: &Trace, args: &CommArgs) -> Option<GroupIndex> {
         let key = (args.group, args.group_description, args.group_ranks, args.group_size);
         if let Some(&known) = self.seen.get(&key) {
             return known;
@@ -116,7 +116,7 @@ impl Groups {
     }
 
     /// The group behind a pointer or number in positional inputs.
-    pub(crate) fn from_position(&mut self, text: &str, size: u32) -> GroupIndex {
+    pub(crate) fn of_position(&mut self, text: &str, size: u32) -> GroupIndex {
         // Small numbers are names; anything else is an address, which differs between ranks.
         let is_name = text.parse::<u64>().is_ok_and(|number| number < 1_000_000);
         if is_name {

@@ -37,7 +37,7 @@ fn kernels_of_every_generation_are_communication() {
     let (found, ledger) = run(&b);
     let kinds: Vec<_> = found.ops.iter().map(|op| op.kind).collect();
     assert_eq!(kinds, [K::AllReduce, K::AllReduce, K::SendRecv, K::AllGather]);
-    let time: Nanos = found.ops.iter().map(|op| op.duration()).sum();
+    let time: Nanos = found.ops.iter().map(super::CollectiveOp::duration).sum();
     assert_eq!(time, Nanos::from_millis(40));
     assert_eq!(found.ops[3].algorithm, Some(Algorithm::Ring));
     assert_eq!(found.ops[3].protocol, Some(Protocol::Ll));
