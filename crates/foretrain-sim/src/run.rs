@@ -1,0 +1,82 @@
+//! One run of a program.
+
+use foretrain_core::Nanos;
+
+use crate::deadlock;
+use crate::error::SimError;
+use crate::fast;
+use crate::noise::Noise;
+use crate::options::SimOptions;
+use crate::program::Program;
+use crate::state::Columns;
+use crate::timeline::{ClassTimeline, Timeline};
+
+impl Program {
+    /// Simulates the job.
+    ///
+    /// # Errors
+    /// If an option is out of range, the run too large, or tasks wait for each other for ever.
+    pub fn run(&self, options: &SimOptions) -> Result<Timeline, SimError> {
+        options.check()?;
+        let tasks = self.tasks(options.iterations)?;
+        let iterations = options.iterations as usize;
+        let free = self.initial(options)?;
+        let noise = Noise::new(self, iterations, &options.jitter);
+        let (columns, finished) = fast::run(self, iterations, free, noise);
+        if finished < tasks as u64 {
+            return Err(deadlock::explain(self, &columns, finished));
+        }
+        Ok(self.timeline(&columns, iterations))
+    }
+
+    fn initial(&self, options: &SimOptions) -> Result<Vec<i64>, SimError> {
+        let mut free = vec![0; self.queues.len()];
+        for busy in &options.initial_busy {
+            let queue = self.queue_of(busy.class, busy.queue, "an initially busy queue")?;
+            free[queue] = busy.until.nanos().max(free[queue]);
+        }
+        Ok(free)
+    }
+
+    pub(crate) fn queue_of(
+        &self,
+        class: usize,
+        queue: foretrain_graph::QueueId,
+        what: &str,
+    ) -> Result<usize, SimError> {
+        let range = self.first_queue.get(class).zip(self.first_queue.get(class + 1));
+        match range {
+            Some((from, to)) if from + queue.get() < *to => Ok((from + queue.get()) as usize),
+            _ => Err(SimError::Dangling {
+                what: what.to_owned(),
+                class,
+                target: format!("queue {}", queue.get()),
+            }),
+        }
+    }
+
+    fn timeline(&self, columns: &Columns, iterations: usize) -> Timeline {
+        let classes = (0..self.class_count()).map(|class| {
+            let nodes = self.class_nodes(class);
+            let slots = &self.slot[self.first[class] as usize..][..nodes];
+            let pick = |column: &[i64]| -> Vec<Nanos> {
+                let rows = (0..iterations).flat_map(|i| {
+                    slots.iter().map(move |&slot| column[i * self.node_count() + slot as usize])
+                });
+                rows.map(Nanos::from_nanos).collect()
+            };
+            let end = pick(&columns.end);
+            let iteration_end = (0..iterations).map(|i| {
+                end[i * nodes..(i + 1) * nodes].iter().copied().max().unwrap_or(Nanos::ZERO)
+            });
+            ClassTimeline {
+                nodes,
+                start: pick(&columns.start),
+                wait: pick(&columns.wait),
+                iteration_end: iteration_end.collect(),
+                end,
+            }
+        });
+        Timeline { classes: classes.collect(), iterations }
+    }
+}
