@@ -153,8 +153,8 @@ impl Facts {
     }
 
     /// Fills the group for which nothing speaks but the stream.
-    pub(crate) fn infer_group(&mut self, group: GroupIndex) {
-        self.group.note(Some(group), Source::Inferred);
+    pub(crate) fn infer_group(&mut self, group: Option<GroupIndex>) {
+        self.group.note(group, Source::Inferred);
     }
 
     /// Fills the missing one of input and output from the other. With n ranks an all-gather's

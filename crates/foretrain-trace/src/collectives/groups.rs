@@ -61,7 +61,7 @@ pub(crate) struct Groups {
     by_name: BTreeMap<String, Vec<u32>>,
     seen: FxHashMap<(NameId, NameId, NameId, u32), Option<GroupIndex>>,
     pointers: BTreeMap<(String, u32), GroupIndex>,
-    unnamed: BTreeMap<(bool, i32), GroupIndex>,
+    unnamed: BTreeMap<Option<i32>, GroupIndex>,
 }
 
 impl Groups {
@@ -136,19 +136,34 @@ impl Groups {
         index
     }
 
-    /// A group for operations of which nothing is known but the stream (or host) they use.
-    pub(crate) fn unnamed(&mut self, on_device: bool, stream: i32) -> GroupIndex {
-        if let Some(&known) = self.unnamed.get(&(on_device, stream)) {
-            return known;
+    /// Makes groups for operations of which nothing is known but the stream they use (`None`
+    /// on the host), in order of appearance.
+    ///
+    /// The only group of a header is taken for the one meant. A job without any stated group
+    /// whose communication all runs on one stream is taken to use one group of all ranks.
+    pub(crate) fn add_unnamed(&mut self, trace: &Trace, places: impl Iterator<Item = Option<i32>>) {
+        let nothing_stated = self.table.is_empty();
+        let only = (self.table.len() == 1).then(|| GroupIndex::new(0));
+        for place in places {
+            if self.unnamed.contains_key(&place) {
+                continue;
+            }
+            let number = self.unnamed.keys().filter(|known| known.is_some()).count();
+            let index = match (only, place) {
+                (Some(index), _) if self.unnamed.is_empty() => index,
+                (_, Some(_)) => self.add(format!("unnamed stream #{number}"), 0),
+                (_, None) => self.add("unnamed host group".to_owned(), 0),
+            };
+            self.unnamed.insert(place, index);
         }
-        let number = self.unnamed.keys().filter(|(device, _)| *device == on_device).count();
-        let index = match self.table.as_slice() {
-            [_] if number == 0 => GroupIndex::new(0),
-            _ if on_device => self.add(format!("unnamed stream #{number}"), 0),
-            _ => self.add("unnamed host group".to_owned(), 0),
-        };
-        self.unnamed.insert((on_device, stream), index);
-        index
+        if let ([group], true) = (self.table.as_mut_slice(), nothing_stated) {
+            group.size = trace.meta.world_size.unwrap_or(0);
+        }
+    }
+
+    /// The group made for a place.
+    pub(crate) fn unnamed(&self, place: Option<i32>) -> Option<GroupIndex> {
+        self.unnamed.get(&place).copied()
     }
 
     fn only_of_size(&self, size: u32) -> Option<GroupIndex> {

@@ -34,9 +34,19 @@ pub fn recognise(trace: &Trace, ledger: &mut Ledger) -> Collectives {
     let mut order: Vec<(&Candidate, &Context)> =
         found.device.iter().zip(&device).chain(found.host.iter().zip(&host)).collect();
     order.sort_by_key(|(candidate, _)| (trace.start[candidate.row as usize], candidate.row));
-    let mut ops: Vec<CollectiveOp> = order
+    let gathered: Vec<(&Candidate, &Context, Facts)> = order
         .into_iter()
-        .map(|(candidate, context)| build(trace, candidate, context, &mut groups))
+        .map(|(candidate, context)| {
+            let name = candidate.name.as_ref();
+            let facts = Facts::gather(trace, candidate.row, name, context, &mut groups);
+            (candidate, context, facts)
+        })
+        .collect();
+    let ungrouped = gathered.iter().filter(|(.., facts)| facts.group().is_none());
+    groups.add_unnamed(trace, ungrouped.map(|(candidate, ..)| place(trace, candidate)));
+    let mut ops: Vec<CollectiveOp> = gathered
+        .into_iter()
+        .map(|(candidate, context, facts)| finish(trace, candidate, context, facts, &groups))
         .collect();
     let unclassified: Vec<CollectiveOp> =
         found.looks_like.iter().map(|candidate| unclassified(trace, candidate)).collect();
@@ -117,16 +127,20 @@ fn device_candidate(trace: &Trace, row: usize, name: KernelName, found: &mut Can
     }
 }
 
-fn build(
+/// What an operation without a stated group is grouped by.
+fn place(trace: &Trace, candidate: &Candidate) -> Option<i32> {
+    candidate.on_device.then(|| trace.stream[candidate.row as usize])
+}
+
+fn finish(
     trace: &Trace,
     candidate: &Candidate,
     context: &Context,
-    groups: &mut Groups,
+    mut facts: Facts,
+    groups: &Groups,
 ) -> CollectiveOp {
-    let mut facts = Facts::gather(trace, candidate.row, candidate.name.as_ref(), context, groups);
-    let stream = if candidate.on_device { trace.stream[candidate.row as usize] } else { -1 };
     if facts.group().is_none() {
-        facts.infer_group(groups.unnamed(candidate.on_device, stream));
+        facts.infer_group(groups.unnamed(place(trace, candidate)));
     }
     facts.infer_sizes(facts.group().map_or(0, |group| groups.size(group)));
     let (input_bytes, output_bytes) = facts.bytes();

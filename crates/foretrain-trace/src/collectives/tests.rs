@@ -238,3 +238,20 @@ fn the_nth_is_counted_per_group_and_kind() {
     let seen: Vec<_> = found.ops.iter().map(|op| (op.nth, op.recorded_sequence)).collect();
     assert_eq!(seen, [(0, Some(2)), (0, Some(4)), (1, Some(6))]);
 }
+
+#[test]
+fn a_single_unnamed_communicator_spans_the_job() {
+    let mut b = Builder::new();
+    b.trace.meta.world_size = Some(8);
+    let row = b.kernel("ncclDevKernel_AllGather_RING_LL(x)", 9, (0, 30));
+    let (dtype, in_elements) = (b.id("Float"), 100);
+    b.args(row, CommArgs { dtype, in_elements, ..no_args() });
+    let (found, _) = run(&b);
+    assert_eq!((found.groups[0].size, found.groups[0].ranks.len()), (8, 0));
+    assert_eq!(found.ops[0].provenance.group, Source::Inferred);
+    assert_eq!(found.ops[0].bytes, Some(Bytes::new(3200)));
+    b.kernel("ncclDevKernel_AllGather_RING_LL(x)", 10, (0, 30));
+    let (found, _) = run(&b);
+    assert_eq!(found.groups.iter().map(|group| group.size).collect::<Vec<_>>(), [0, 0]);
+    assert_eq!(found.ops[0].bytes, Some(Bytes::new(400)), "the input is all that is known");
+}
