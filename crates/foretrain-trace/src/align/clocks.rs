@@ -13,8 +13,8 @@ use super::matching::MatchedCollectives;
 pub enum Method {
     /// Ends of collectives that no member leaves before all have arrived.
     SynchronisingEnds,
-    /// Ends of all matched operations, since some rank shares only rooted ones: a member of
-    /// those may leave early, so the residual is larger.
+    /// Ends of all matched operations, since some rank shares only rooted ones or sends and
+    /// receives: a member of those may leave early, so the residual is larger.
     AllEnds,
 }
 

@@ -29,7 +29,7 @@ impl Member {
 pub struct MatchedOp {
     /// Index in [`MatchedCollectives::groups`].
     pub group: u32,
-    /// What is done.
+    /// What is done; for a send that meets a receive, what the side with more of them does.
     pub kind: CollectiveKind,
     /// The largest message size any member knows.
     pub bytes: Option<Bytes>,
@@ -59,7 +59,7 @@ pub struct MatchedCollectives {
     pub ops: Vec<MatchedOp>,
     /// Operations of each rank whose partners should be at hand but were not found (the ends of
     /// recording windows, lost records). Groups with one rank at hand, and sends and receives
-    /// between ranks, are unpaired by design and not counted.
+    /// in groups of more than two, are unpaired by design and not counted.
     pub unpaired: Vec<u64>,
 }
 
@@ -151,6 +151,31 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Sequences of a group that are matched on their own. Sends and receives are not issued in one
+/// order by both sides, so each direction is a sequence.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Channel {
+    Collective,
+    /// From the lower rank of two to the higher.
+    Up,
+    /// From the higher rank of two to the lower.
+    Down,
+}
+
+/// The channel of an operation of the group's first or a later member; `None` where the n-th
+/// operations of two ranks may be with different peers.
+fn channel(kind: CollectiveKind, size: usize, is_first: bool) -> Option<Channel> {
+    match kind {
+        CollectiveKind::Send | CollectiveKind::Recv if size == 2 => {
+            let up = (kind == CollectiveKind::Send) == is_first;
+            Some(if up { Channel::Up } else { Channel::Down })
+        }
+        CollectiveKind::Send | CollectiveKind::Recv => None,
+        CollectiveKind::SendRecv if size != 2 => None,
+        _ => Some(Channel::Collective),
+    }
+}
+
 fn match_group(
     group: u32,
     size: usize,
@@ -159,20 +184,27 @@ fn match_group(
     matched: &mut MatchedCollectives,
     ledger: &mut Ledger,
 ) {
-    // Between two ranks a combined send and receive is an exchange; in larger groups the n-th
-    // of two ranks may be with different peers.
-    let pairable = |op: &RankOp| match op.kind {
-        CollectiveKind::Send | CollectiveKind::Recv => false,
-        CollectiveKind::SendRecv => size == 2,
-        _ => true,
-    };
-    let parts: Vec<Part<'_>> = parts
-        .iter()
-        .map(|part| Part {
-            position: part.position,
-            ops: part.ops.iter().filter(|(_, op)| pairable(op)).copied().collect(),
-        })
-        .collect();
+    for wanted in [Channel::Collective, Channel::Up, Channel::Down] {
+        let parts: Vec<Part<'_>> = parts
+            .iter()
+            .enumerate()
+            .map(|(i, part)| {
+                let ours = |op: &RankOp| channel(op.kind, size, i == 0) == Some(wanted);
+                let ops = part.ops.iter().filter(|(_, op)| ours(op)).copied().collect();
+                Part { position: part.position, ops }
+            })
+            .collect();
+        match_channel(group, ranks, &parts, matched, ledger);
+    }
+}
+
+fn match_channel(
+    group: u32,
+    ranks: &[RankOps],
+    parts: &[Part<'_>],
+    matched: &mut MatchedCollectives,
+    ledger: &mut Ledger,
+) {
     // The longest sequence, of the lowest rank, stands for the group.
     let Some(lead) = (0..parts.len()).min_by_key(|&i| (std::cmp::Reverse(parts[i].ops.len()), i))
     else {
@@ -197,7 +229,7 @@ fn match_group(
             members[at].push(Member { rank: part.position, op: part.ops[own].0 });
         }
     }
-    for part in &parts {
+    for part in parts {
         matched.unpaired[part.position as usize] += part.ops.len() as u64;
     }
     for (members, (_, op)) in members.into_iter().zip(&reference.ops) {
@@ -214,6 +246,11 @@ fn match_group(
 
 type Ops<'a> = [(u32, &'a RankOp)];
 
+/// A send meets a receive; everything else its own kind.
+fn meeting(kind: CollectiveKind) -> CollectiveKind {
+    if kind == CollectiveKind::Recv { CollectiveKind::Send } else { kind }
+}
+
 /// Kinds must agree; sizes where both are known. Uneven exchanges differ in size by design.
 fn agree(a: &RankOp, b: &RankOp) -> bool {
     let uneven = matches!(
@@ -223,7 +260,8 @@ fn agree(a: &RankOp, b: &RankOp) -> bool {
             | CollectiveKind::Scatter
             | CollectiveKind::Reduce
     );
-    a.kind == b.kind && (uneven || a.bytes.is_none() || b.bytes.is_none() || a.bytes == b.bytes)
+    meeting(a.kind) == meeting(b.kind)
+        && (uneven || a.bytes.is_none() || b.bytes.is_none() || a.bytes == b.bytes)
 }
 
 /// Pairs of positions in `reference` and `own`.

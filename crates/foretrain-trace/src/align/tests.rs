@@ -277,6 +277,31 @@ fn groups_that_cannot_be_told_apart_are_left_out() {
     assert_eq!(match_ops(&ranks[..2], &mut Ledger::new()).ops.len(), 1);
 }
 
+/// A pipeline of two stages: the stages do not issue sends and receives in one order.
+#[test]
+fn sends_meet_receives_of_the_other_side() {
+    let mut ranks: Vec<RankOps> = (0..2).map(|r| rank(r, vec![group("0", &[0, 1])])).collect();
+    let events: Vec<(bool, i64)> = (0..20).map(|i| (i % 4 < 2, (7 * i + i % 3) * MS)).collect();
+    for (r, ahead) in [(0, 0), (1, 900 * MS)] {
+        let clock = Clock { ahead, drift_ppm: 0.0 };
+        let mut own: Vec<(bool, i64)> = events.clone();
+        if r == 1 {
+            // Another order among equal times: what arrives is listed before what leaves.
+            own.sort_by_key(|&(up, time)| (time / (30 * MS), !up));
+        }
+        for (up, time) in own {
+            let kind = if up == (r == 0) { K::Send } else { K::Recv };
+            add(&mut ranks[r], 0, (kind, 64), clock.shows(time), clock.shows(time + MS));
+        }
+    }
+    let found = matched(&ranks);
+    assert_eq!((found.ops.len(), found.unpaired.as_slice()), (20, [0, 0].as_slice()));
+    let aligned = align_clocks(&ranks, &found).unwrap();
+    assert_eq!(aligned.method, Method::AllEnds);
+    assert_eq!(aligned.ranks[1].offset, Nanos::from_nanos(900 * MS));
+    assert_eq!(aligned.residual.max, Nanos::ZERO);
+}
+
 #[test]
 fn a_rooted_operation_carries_clocks_only_where_nothing_else_does() {
     let mut ranks = all_reduces(&[Clock::default(); 2], &[0, 0], 10, 10 * MS, MS);

@@ -140,8 +140,13 @@ impl Groups {
     /// on the host), in order of appearance.
     ///
     /// The only group of a header is taken for the one meant. A job without any stated group
-    /// whose communication all runs on one stream is taken to use one group of all ranks.
-    pub(crate) fn add_unnamed(&mut self, trace: &Trace, places: impl Iterator<Item = Option<i32>>) {
+    /// whose communication all runs on one stream is taken to use one group of all ranks; the
+    /// result tells whether that was done.
+    pub(crate) fn add_unnamed(
+        &mut self,
+        trace: &Trace,
+        places: impl Iterator<Item = Option<i32>>,
+    ) -> bool {
         let nothing_stated = self.table.is_empty();
         let only = (self.table.len() == 1).then(|| GroupIndex::new(0));
         for place in places {
@@ -156,9 +161,13 @@ impl Groups {
             };
             self.unnamed.insert(place, index);
         }
-        if let ([group], true) = (self.table.as_mut_slice(), nothing_stated) {
-            group.size = trace.meta.world_size.unwrap_or(0);
+        if let ([group], true, Some(size)) =
+            (self.table.as_mut_slice(), nothing_stated, trace.meta.world_size)
+        {
+            group.size = size;
+            return true;
         }
+        false
     }
 
     /// The group made for a place.

@@ -43,7 +43,13 @@ pub fn recognise(trace: &Trace, ledger: &mut Ledger) -> Collectives {
         })
         .collect();
     let ungrouped = gathered.iter().filter(|(.., facts)| facts.group().is_none());
-    groups.add_unnamed(trace, ungrouped.map(|(candidate, ..)| place(trace, candidate)));
+    if groups.add_unnamed(trace, ungrouped.map(|(candidate, ..)| place(trace, candidate))) {
+        ledger.record(
+            Severity::Inferred,
+            "group-size-from-world",
+            "no group is stated and all communication uses one stream; taken as one group of all ranks",
+        );
+    }
     let mut ops: Vec<CollectiveOp> = gathered
         .into_iter()
         .map(|(candidate, context, facts)| finish(trace, candidate, context, facts, &groups))

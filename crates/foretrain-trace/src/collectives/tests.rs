@@ -246,7 +246,8 @@ fn a_single_unnamed_communicator_spans_the_job() {
     let row = b.kernel("ncclDevKernel_AllGather_RING_LL(x)", 9, (0, 30));
     let (dtype, in_elements) = (b.id("Float"), 100);
     b.args(row, CommArgs { dtype, in_elements, ..no_args() });
-    let (found, _) = run(&b);
+    let (found, ledger) = run(&b);
+    assert_eq!(ledger.count("group-size-from-world"), 1);
     assert_eq!((found.groups[0].size, found.groups[0].ranks.len()), (8, 0));
     assert_eq!(found.ops[0].provenance.group, Source::Inferred);
     assert_eq!(found.ops[0].bytes, Some(Bytes::new(3200)));
