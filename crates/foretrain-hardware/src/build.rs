@@ -19,7 +19,7 @@ fn need<S: Spec, T>(name: &str, figure: Option<T>, example: &str) -> Result<T, F
     figure.ok_or_else(|| {
         let key = example.split(' ').next().unwrap_or(example);
         Fault::new(&[S::SECTION, name], format!("{} {name} lacks the figure {key}", S::NOUN))
-            .hint(format!("add `{example}`, or take it from a known {} with `based_on`", S::NOUN))
+            .hint(format!("add `{example}`, or take what is missing from a known {}: `based_on = \"NAME\"`, its own name to correct it", S::NOUN))
     })
 }
 
@@ -341,7 +341,7 @@ fn levels(rows: &[LevelSpec], path: &[&str]) -> Result<Vec<Level>, Fault> {
             && (below.nodes >= level.nodes || below.latency > level.latency)
         {
             let message = format!(
-                "level {} ({} nodes, {}) is not larger and farther than level {} ({} nodes, {})",
+                "{} ({} nodes, {}) is not larger and farther than {} ({} nodes, {})",
                 level.name, level.nodes, level.latency, below.name, below.nodes, below.latency
             );
             return Err(level_fault(at, path, message)

@@ -140,14 +140,6 @@ impl Cluster {
         let Some(count) = u32::try_from(nodes).ok().filter(|count| *count > 0) else {
             return Err(InputError::new(format!("{name} cannot have {nodes} nodes")));
         };
-        if let Some(available) = self.nodes
-            && count > available
-        {
-            return Err(InputError::new(format!(
-                "{name} has {available} nodes, {count} are needed"
-            ))
-            .hint(format!("use the node type {} for as many nodes as you like", self.node.name)));
-        }
         if count > 1 && self.node.nics == 0 {
             let node = &self.node.name;
             return Err(InputError::new(format!(
@@ -157,13 +149,21 @@ impl Cluster {
                 "define a node with `based_on = \"{node}\"` that sets nics, nic and nic_bandwidth"
             )));
         }
+        if let Some(available) = self.nodes
+            && count > available
+        {
+            return Err(InputError::new(format!(
+                "{name} has {available} nodes, {count} are needed"
+            ))
+            .hint(format!("use the node type {} for as many nodes as you like", self.node.name)));
+        }
         Ok(count)
     }
 
     fn fabric_too_small(&self, nodes: u32) -> InputError {
-        let (fabric, name) = (&self.fabric.name, &self.name);
+        let name = &self.name;
         let most = self.fabric.levels.last().map_or(1, |level| level.nodes);
-        InputError::new(format!("fabric {fabric} of {name} connects {most} nodes, found {nodes}"))
+        InputError::new(format!("the fabric of {name} connects {most} nodes, {nodes} are needed"))
             .hint("leave out `nodes` in the fabric's last level to let it reach every node")
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(cluster.node_bandwidth_among(4).unwrap().gb_per_sec(), 200.0);
         assert_eq!(cluster.node_bandwidth_among(64).unwrap().gb_per_sec(), 80.0);
         let error = cluster.levels_for(65).unwrap_err();
-        assert!(error.to_string().contains("connects 64 nodes, found 65"), "{error}");
+        assert!(error.to_string().contains("connects 64 nodes, 65 are needed"), "{error}");
     }
 
     #[test]

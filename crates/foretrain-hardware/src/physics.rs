@@ -125,7 +125,7 @@ pub(crate) fn nic_excess(bandwidth: Bandwidth) -> Option<String> {
 
 /// Whether two rates are the same figure, give or take a rounding.
 fn about(a: FlopRate, b: FlopRate) -> bool {
-    (a.get() / b.get() - 1.0).abs() < 0.02
+    (a.get() / b.get() - 1.0).abs() < 0.03
 }
 
 /// The first peak that looks like a rate with structured sparsity, and why.

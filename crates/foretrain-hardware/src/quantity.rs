@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use foretrain_core::units::Quantity;
-use foretrain_core::{Bandwidth, Bytes, FlopRate, Nanos, suggest};
+use foretrain_core::{Bandwidth, Bytes, FlopRate, Nanos};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// What can be written as "number unit".
@@ -165,28 +165,38 @@ fn factor_of<U: Written>(unit: &str, text: &str) -> Result<f64, String> {
     if let Some(meant) = meant::<U>(unit) {
         message.push_str("; write ");
         message.push_str(&meant);
+    } else if !unit.is_empty() {
+        let names: Vec<&str> = U::UNITS.iter().map(|(name, _)| *name).collect();
+        message.push_str("; units are ");
+        message.push_str(&names.join(", "));
     }
     Err(message)
 }
 
-/// What a wrong unit probably meant. A unit of "per second" style never guesses between bits and bytes.
+/// What a wrong unit surely meant. Only slips of case or of "per second" are mended, and bits and
+/// bytes are never guessed apart.
 fn meant<U: Written>(unit: &str) -> Option<String> {
-    let names = || U::UNITS.iter().map(|(name, _)| *name);
-    let has = |name: &str| names().any(|known| known == name);
+    let known = |wanted: &str| U::UNITS.iter().map(|(name, _)| *name).find(|name| *name == wanted);
     let per_second = unit.strip_suffix("ps").or_else(|| unit.strip_suffix("/s"));
-    if has("Gbit/s")
+    if known("Gbit/s").is_some()
         && let Some(stem) = per_second
+        && stem.is_ascii()
     {
-        if let Some(prefix) = stem.strip_suffix('b') {
-            let upper = prefix.to_uppercase();
-            return Some(format!("\"{upper}bit/s\" for bits or \"{upper}B/s\" for bytes"));
-        }
-        if let Some(prefix) = stem.strip_suffix('B') {
-            let name = format!("{}B/s", if prefix == "K" { "k" } else { prefix });
-            return has(&name).then(|| format!("{name:?}"));
-        }
+        let prefix = stem.get(..stem.len().saturating_sub(1))?.to_uppercase();
+        let bytes = format!("{}B/s", if prefix == "K" { "k" } else { &prefix });
+        let bytes = known(&bytes)?;
+        return match (stem.chars().last()?, known(&format!("{prefix}bit/s"))) {
+            ('B', _) => Some(format!("{bytes:?}")),
+            ('b', Some(bits)) => Some(format!("{bits:?} for bits or {bytes:?} for bytes")),
+            _ => None,
+        };
     }
-    suggest::nearest(unit, names()).map(|name| format!("{name:?}"))
+    let lower = unit.to_lowercase();
+    let mut near = U::UNITS.iter().map(|(name, _)| *name).filter(|name| {
+        name.to_lowercase() == lower || (unit.len() > 1 && name.strip_suffix("/s") == Some(unit))
+    });
+    let first = near.next()?;
+    near.next().is_none().then(|| format!("{first:?}"))
 }
 
 /// Quoted and cut, so that a pasted novel does not fill the screen.
@@ -332,7 +342,7 @@ mod tests {
         insta::assert_snapshot!(refused("300"), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s", found no unit in "300""#);
         insta::assert_snapshot!(refused("1,555 GB/s"), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s", found "1,555 GB/s""#);
         insta::assert_snapshot!(refused("-3 GB/s"), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s" above zero, found "-3 GB/s""#);
-        insta::assert_snapshot!(parse::<Bytes>("80 GHz").unwrap_err(), @"");
+        insta::assert_snapshot!(parse::<Bytes>("80 GHz").unwrap_err(), @r#"expected a size such as "80 GiB" or "80 GB", found the unit "GHz" in "80 GHz"; units are B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"#);
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn sparsity_is_twice_the_dense_rate() {
         for (dtype, sparse) in &device.peak_sparse {
             let dense = device.peak[dtype];
             let ratio = sparse.get() / dense.get();
-            assert!((ratio - 2.0).abs() < 0.02, "{} {dtype}: {ratio}", device.name);
+            assert!((ratio - 2.0).abs() < 0.03, "{} {dtype}: {ratio}", device.name);
         }
     }
 }
@@ -332,7 +332,6 @@ fn check_cluster(cluster: &Cluster) {
 fn every_name_and_alias_finds_its_own_entry() {
     for device in catalogue().devices() {
         for name in device.aliases.iter().chain(&device.products).chain([&device.name]) {
-            // "MI250X" is one die to drivers and the module in this catalogue.
             let found = catalogue().device(name).unwrap();
             assert_eq!(found.name, device.name, "{name}");
             let found = catalogue().device(&name.to_uppercase().replace('-', "_")).unwrap();
@@ -350,8 +349,8 @@ fn every_name_and_alias_finds_its_own_entry() {
 fn unknown_names_get_a_way_on() {
     let shown =
         |error: foretrain_core::InputError| format!("{error} | {}", error.hints().join(" | "));
-    insta::assert_snapshot!(shown(catalogue().cluster("dgx-a10").unwrap_err()), @"");
-    insta::assert_snapshot!(shown(catalogue().device("a100").unwrap_err()), @"");
-    insta::assert_snapshot!(shown(catalogue().node("zzz").unwrap_err()), @"");
-    insta::assert_snapshot!(shown(catalogue().device("").unwrap_err()), @"");
+    insta::assert_snapshot!(shown(catalogue().cluster("dgx-a10").unwrap_err()), @r#"no cluster "dgx-a10" | did you mean one of dgx-a100-superpod, dgx-a100, dgx-a100-40gb? | `foretrain hardware list` shows all names"#);
+    insta::assert_snapshot!(shown(catalogue().device("a100").unwrap_err()), @r#"no device "a100" | did you mean one of a100-sxm4-80gb, a100-sxm4-40gb, a100-pcie-80gb, a100-pcie-40gb? | `foretrain hardware list` shows all names"#);
+    insta::assert_snapshot!(shown(catalogue().node("zzz").unwrap_err()), @r#"no node "zzz" | `foretrain hardware list` shows all names"#);
+    insta::assert_snapshot!(shown(catalogue().device("").unwrap_err()), @r#"no device "" | `foretrain hardware list` shows all names"#);
 }

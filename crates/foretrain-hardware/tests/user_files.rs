@@ -2,6 +2,7 @@
 
 use foretrain_core::{DType, InputError};
 use foretrain_hardware::{Catalogue, LinkKind, NicKind, Source};
+use proptest::prelude::*;
 
 fn load(text: &str) -> Result<Catalogue, InputError> {
     let mut catalogue = Catalogue::builtin().clone();
@@ -108,60 +109,116 @@ fn entries_may_stand_in_any_order_and_build_on_each_other() {
 
 #[test]
 fn wrong_units() {
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_bandwidth = \"200 Gbps\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra_bandwidth = \"300 GBps\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra_bandwidth = \"300 GB\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\n\nnic_bandwidth = 200"), @"");
-    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"h200-sxm\"\nmemory = \"80 GHz\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nprice = \"32 EUR/h\""), @"");
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_bandwidth = \"200 Gbps\""), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s", found the unit "Gbps" in "200 Gbps"; write "Gbit/s" for bits or "GB/s" for bytes (nodes.mine.nic_bandwidth, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra_bandwidth = \"300 GBps\""), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s", found the unit "GBps" in "300 GBps"; write "GB/s" (nodes.mine.intra_bandwidth, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra_bandwidth = \"300 GB\""), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s", found the unit "GB" in "300 GB"; write "GB/s" (nodes.mine.intra_bandwidth, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\n\nnic_bandwidth = 200"), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s", found the bare number 200; add the unit (nodes.mine.nic_bandwidth, line 4 of my.toml)"#);
+    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"h200-sxm\"\nmemory = \"80 GHz\""), @r#"expected a size such as "80 GiB" or "80 GB", found the unit "GHz" in "80 GHz"; units are B, kB, MB, GB, TB, KiB, MiB, GiB, TiB (devices.mine.memory, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nprice = \"32 EUR/h\""), @r#"expected a price such as "32.77 USD/h", found the unit "EUR/h" in "32 EUR/h"; units are USD/h (nodes.mine.price, line 3 of my.toml)"#);
 }
 
 #[test]
 fn unknown_keys_and_values() {
-    insta::assert_snapshot!(refused("[nodes.dgx-a100]\nbased_on = \"dgx-a100\"\nnic_bandwith = \"200 Gbit/s\""), @"");
-    insta::assert_snapshot!(refused("[node.mine]\nbased_on = \"dgx-a100\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra = \"nvswich\""), @"");
-    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nlevels = [{ nodes = 4, latency = \"2 us\", oversubscribed = 2 }]"), @"");
-    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\npeak = { bf61 = \"121 TFLOP/s\" }"), @"");
-    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\nsources = { memroy = \"a page\" }"), @"");
-    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\nvendor = 3"), @"");
+    insta::assert_snapshot!(refused("[nodes.dgx-a100]\nbased_on = \"dgx-a100\"\nnic_bandwith = \"200 Gbit/s\""), @r#"
+    unknown key "nic_bandwith" (nodes.dgx-a100.nic_bandwith, line 3 of my.toml)
+      hint: did you mean `nic_bandwidth`?
+    "#);
+    insta::assert_snapshot!(refused("[node.mine]\nbased_on = \"dgx-a100\""), @r#"
+    unknown key "node" (node, line 1 of my.toml)
+      hint: did you mean `nodes`?
+    "#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra = \"nvswich\""), @r#"
+    unknown value "nvswich" (nodes.mine.intra, line 3 of my.toml)
+      hint: did you mean `nvswitch`?
+    "#);
+    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nlevels = [{ nodes = 4, latency = \"2 us\", oversubscribed = 2 }]"), @r#"
+    unknown key "oversubscribed" (clusters.c.levels.0.oversubscribed, line 3 of my.toml)
+      hint: did you mean `oversubscription`?
+    "#);
+    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\npeak = { bf61 = \"121 TFLOP/s\" }"), @r#"
+    unknown element type "bf61" (devices.mine.peak.bf61, line 3 of my.toml)
+      hint: expected one of: f64, f32, tf32, f16, bf16, fp8, fp4, i8
+    "#);
+    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\nsources = { memroy = \"a page\" }"), @r#"
+    a source for "memroy", which is no figure of a device (devices.mine.sources.memroy, line 3 of my.toml)
+      hint: did you mean `memory`?
+    "#);
+    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\nvendor = 3"), @r#"invalid type: integer `3`, expected a string (devices.mine.vendor, line 3 of my.toml)"#);
 }
 
 #[test]
 fn impossible_figures() {
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\ndevices = 0"), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\ndevices = -8"), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_bandwidth = \"-200 Gbit/s\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_bandwidth = \"200 TB/s\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_efficiency = 1.2"), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra_bandwidth = \"600 GB/s\""), @"");
-    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"h200-sxm\"\npeak = { bf16 = \"1979 TFLOP/s\" }"), @"");
-    insta::assert_snapshot!(refused("[devices.mine]\nvendor = \"nvidia\"\nproducts = [\"NVIDIA H200\"]\nmemory = \"141 GB\"\nmemory_bandwidth = \"4.8 TB/s\"\n[devices.mine.peak]\nbf16 = \"1979 TFLOP/s\""), @"");
-    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\nmemory = \"80 PiB\""), @"");
-    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nlevels = [{ nodes = 8, latency = \"2 us\" }, { nodes = 4, latency = \"3 us\" }]"), @"");
-    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nnodes = 100\nlevels = [{ nodes = 8, latency = \"2 us\" }]"), @"");
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\ndevices = 0"), @r#"expected a whole number from 1 to 16384, found 0 (nodes.mine.devices, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\ndevices = -8"), @r#"expected a whole number from 1 to 16384, found -8 (nodes.mine.devices, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_bandwidth = \"-200 Gbit/s\""), @r#"expected a rate such as "300 GB/s" or "200 Gbit/s" above zero, found "-200 Gbit/s" (nodes.mine.nic_bandwidth, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_bandwidth = \"200 TB/s\""), @r#"expected one direction of one NIC, found 200.0 TB/s; no NIC exceeds 10.00 TB/s (nodes.mine.nic_bandwidth, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nnic_efficiency = 1.2"), @r#"expected an efficiency above 0 and at most 1, found 1.2 (nodes.mine.nic_efficiency, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\nintra_bandwidth = \"600 GB/s\""), @r#"expected one direction of one device's links, found 600.0 GB/s; 12 links of NVLink 3 carry at most 300.0 GB/s each way (nodes.mine.intra_bandwidth, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"h200-sxm\"\npeak = { bf16 = \"1979 TFLOP/s\" }"), @r#"
+    1.979 PFLOP/s is the bf16 rate with 2:4 sparsity; the dense peak is 989.5 TFLOP/s (devices.mine.peak.bf16, line 3 of my.toml)
+      hint: `peak` is the dense rate; put the rate with sparsity under `peak_sparse`
+    "#);
+    insta::assert_snapshot!(refused("[devices.mine]\nvendor = \"nvidia\"\nproducts = [\"NVIDIA H200\"]\nmemory = \"141 GB\"\nmemory_bandwidth = \"4.8 TB/s\"\n[devices.mine.peak]\nbf16 = \"1979 TFLOP/s\""), @r#"
+    1.979 PFLOP/s is the bf16 rate with 2:4 sparsity; the dense peak is 989.5 TFLOP/s (devices.mine.peak.bf16, line 7 of my.toml)
+      hint: `peak` is the dense rate; put the rate with sparsity under `peak_sparse`
+    "#);
+    insta::assert_snapshot!(refused("[devices.mine]\nbased_on = \"l4\"\nmemory = \"80 PiB\""), @r#"expected a size such as "80 GiB" or "80 GB", found the unit "PiB" in "80 PiB"; units are B, kB, MB, GB, TB, KiB, MiB, GiB, TiB (devices.mine.memory, line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nlevels = [{ nodes = 8, latency = \"2 us\" }, { nodes = 4, latency = \"3 us\" }]"), @r#"
+    level 2 (4 nodes, 3.000 us) is not larger and farther than level 1 (8 nodes, 2.000 us) (clusters.c.levels.1, line 3 of my.toml)
+      hint: order levels from the nodes outwards; nodes and latency grow
+    "#);
+    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nnodes = 100\nlevels = [{ nodes = 8, latency = \"2 us\" }]"), @r#"
+    the fabric of c connects 8 nodes, 100 are needed (clusters.c.nodes, line 3 of my.toml)
+      hint: leave out `nodes` in the fabric's last level to let it reach every node
+    "#);
 }
 
 #[test]
 fn missing_figures_and_references() {
-    insta::assert_snapshot!(refused("[devices.mine]\nvendor = \"acme\""), @"");
-    insta::assert_snapshot!(refused("[nodes.dgx-a100]\nnics = 4"), @"");
-    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a1000\""), @"");
-    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nfabric = \"infinband\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a1000\""), @"");
-    insta::assert_snapshot!(refused("[nodes.a]\nbased_on = \"b\"\n[nodes.b]\nbased_on = \"a\""), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"mine\""), @"");
-    insta::assert_snapshot!(refused("[clusters.pair]\nnode = \"pcie-8x-rtx3090\"\nnodes = 2"), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\naliases = [\"dgx-h100\"]"), @"");
+    insta::assert_snapshot!(refused("[devices.mine]\nvendor = \"acme\""), @r#"
+    device mine lacks the figure memory (devices.mine, line 1 of my.toml)
+      hint: add `memory = "80 GiB"`, or take what is missing from a known device: `based_on = "NAME"`, its own name to correct it
+    "#);
+    insta::assert_snapshot!(refused("[nodes.dgx-a100]\nnics = 4"), @r#"
+    node dgx-a100 lacks the figure device (nodes.dgx-a100, line 1 of my.toml)
+      hint: add `device = "a100-sxm4-80gb"`, or take what is missing from a known node: `based_on = "NAME"`, its own name to correct it
+    "#);
+    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a1000\""), @r#"
+    no node "dgx-a1000" (clusters.c.node, line 2 of my.toml)
+      hint: did you mean `dgx-a100`?
+      hint: `foretrain hardware list` shows all names
+    "#);
+    insta::assert_snapshot!(refused("[clusters.c]\nnode = \"dgx-a100\"\nfabric = \"infinband\""), @r#"
+    no fabric "infinband" (clusters.c.fabric, line 3 of my.toml)
+      hint: did you mean `infiniband`?
+      hint: `foretrain hardware list` shows all names
+    "#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a1000\""), @r#"
+    based on "dgx-a1000", which is no node (nodes.mine.based_on, line 2 of my.toml)
+      hint: did you mean `dgx-a100`?
+    "#);
+    insta::assert_snapshot!(refused("[nodes.a]\nbased_on = \"b\"\n[nodes.b]\nbased_on = \"a\""), @r#"based_on leads in a circle or too far: a -> b -> a (nodes.a.based_on, line 2 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"mine\""), @r#"
+    based on "mine", which is no node (nodes.mine.based_on, line 2 of my.toml)
+      hint: `foretrain hardware list` shows what can be built on
+    "#);
+    insta::assert_snapshot!(refused("[clusters.pair]\nnode = \"pcie-8x-rtx3090\"\nnodes = 2"), @r#"
+    pcie-8x-rtx3090 has no NIC, so it cannot form a cluster of 2 nodes (clusters.pair.nodes, line 3 of my.toml)
+      hint: define a node with `based_on = "pcie-8x-rtx3090"` that sets nics, nic and nic_bandwidth
+    "#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nbased_on = \"dgx-a100\"\naliases = [\"dgx-h100\"]"), @r#"the alias "dgx-h100" names another entry already (nodes.mine.aliases, line 3 of my.toml)"#);
 }
 
 #[test]
 fn broken_files() {
-    insta::assert_snapshot!(refused("[nodes.mine\nnics = 4"), @"");
-    insta::assert_snapshot!(refused("[nodes.mine]\nnics = 4\nnics = 5"), @"");
-    insta::assert_snapshot!(refused("[nodes.\"\"]\nnics = 4"), @"");
-    insta::assert_snapshot!(refused("nodes = 4"), @"");
-    insta::assert_snapshot!(refused("[nodes.DGX_A100]\nbased_on = \"dgx-a100\"\n[nodes.dgx-a100]\nbased_on = \"dgx-h100\""), @"");
+    insta::assert_snapshot!(refused("[nodes.mine\nnics = 4"), @r#"not valid TOML: unclosed table, expected `]` (line 1 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.mine]\nnics = 4\nnics = 5"), @r#"not valid TOML: duplicate key (line 3 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.\"\"]\nnics = 4"), @r#"
+    "" is no valid name (nodes of my.toml)
+      hint: a name has letters, digits, '.', '_' and '-', and at most 64 of them
+    "#);
+    insta::assert_snapshot!(refused("nodes = 4"), @r#"invalid type: integer `4`, expected a table (nodes, line 1 of my.toml)"#);
+    insta::assert_snapshot!(refused("[nodes.DGX_A100]\nbased_on = \"dgx-a100\"\n[nodes.dgx-a100]\nbased_on = \"dgx-h100\""), @r#"node dgx-a100 is defined twice (nodes.dgx-a100, line 3 of my.toml)"#);
 }
 
 #[test]
@@ -225,4 +282,21 @@ fn the_documented_example_loads() {
     assert_eq!(cluster.node.host_memory.unwrap().get(), 1 << 40);
     assert_eq!(cluster.node_bandwidth().gb_per_sec(), 100.0);
     assert_eq!(cluster.levels_for(24).unwrap().len(), 2);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "(\\[(nodes|devices|clusters|fabrics|sources)\\.[a-z\"]{1,3}\\]\n|[a-z_]{1,9} = (\"[0-9.eE+-]{0,9} ?[A-Za-z/]{0,6}\"|-?[0-9]{1,12}|\\[\\]|\\{\\}|true)\n){0,8}") {
+        if let Err(error) = load(&text) {
+            prop_assert!(!error.message().is_empty());
+            prop_assert!(!error.message().contains("NaN"));
+        }
+    }
+
+    #[test]
+    fn rates_read_back_as_written(gigabits in 1u32..80_000) {
+        let text = format!("[nodes.n]\nbased_on = \"dgx-a100\"\nnic_bandwidth = \"{gigabits} Gbit/s\"");
+        let rate = load(&text).unwrap().node("n").unwrap().nic_bandwidth;
+        prop_assert!((rate.gb_per_sec() * 8.0 - f64::from(gigabits)).abs() < 1e-6);
+    }
 }
