@@ -1,1 +1,21 @@
 //! Readers of the files people have: Kineto traces, PyTorch execution traces, Chakra.
+//!
+//! [`read_trace`] reads one profiler trace into a columnar [`foretrain_trace::Trace`],
+//! [`read_ranks`] those of a whole job. Next to every result stands a
+//! [`Ledger`](foretrain_core::Ledger) of what was mended, inferred or left out. [`sniff`] tells
+//! what a file is, [`discover`] finds traces in directories.
+//!
+//! *Architecture invariant:* bytes become tables here and nowhere else; no input panics, and
+//! memory grows with the table, never with the file.
+
+pub mod chakra;
+pub mod execution_trace;
+pub mod json;
+mod kineto;
+mod options;
+mod read;
+pub mod source;
+
+pub use options::{Cancel, ReadOptions};
+pub use read::{Progress, read_ranks, read_trace, read_trace_bytes};
+pub use source::{FileKind, TraceFile, discover, sniff};

@@ -1,0 +1,284 @@
+//! Reading one trace or those of all ranks.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foretrain_core::{InputError, Ledger, Nanos, Result, Severity};
+use foretrain_trace::Trace;
+use rayon::prelude::*;
+
+use crate::kineto;
+use crate::options::ReadOptions;
+use crate::source::discover::{is_readable, refusal};
+use crate::source::rank::{NamedRank, rank_of};
+use crate::source::sniff::SNIFF_BYTES;
+use crate::source::{FileKind, Source, TraceFile, discover, open, open_bytes, read_up_to, sniff};
+
+/// How far reading has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// The file that moved on.
+    pub path: &'a Path,
+    /// Bytes of it taken from the disk.
+    pub read_bytes: u64,
+    /// Its size on the disk.
+    pub total_bytes: u64,
+    /// Events of it seen so far.
+    pub events: u64,
+}
+
+/// Reads one profiler trace, plain or packed.
+///
+/// # Errors
+/// If the file cannot be read, is something else (the message names what), exceeds the memory
+/// cap, or (strict) is damaged.
+pub fn read_trace(path: &Path, options: &ReadOptions) -> Result<(Trace, Ledger)> {
+    let budget = Budget::new(options, 0);
+    let (mut trace, mut ledger) = read_file(path, options, &budget, &|_| {})?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name_or_assume_rank(&mut trace, &name, &mut ledger);
+    Ok((trace, ledger))
+}
+
+/// Reads one profiler trace from memory, plain or packed. `path` is for messages and the rank.
+///
+/// # Errors
+/// As [`read_trace`].
+pub fn read_trace_bytes(
+    bytes: &[u8],
+    path: &str,
+    options: &ReadOptions,
+) -> Result<(Trace, Ledger)> {
+    let budget = Budget::new(options, 0);
+    let reopen = || open_bytes(bytes).map_err(|error| InputError::io(&error, path));
+    let watch = |_, _, heap| budget.hold(0, heap);
+    let (mut trace, mut ledger) = read_text(reopen, path, options, &watch)?;
+    name_or_assume_rank(&mut trace, path.rsplit('/').next().unwrap_or(path), &mut ledger);
+    Ok((trace, ledger))
+}
+
+/// Reads the traces of many ranks from files, directories and patterns, in parallel, sorted by
+/// rank. The result does not depend on the number of threads.
+///
+/// # Errors
+/// As [`read_trace`] and [`discover`]; also if two files claim the same rank, or the rank of
+/// one of several files cannot be told.
+pub fn read_ranks(
+    inputs: &[PathBuf],
+    options: &ReadOptions,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<(Vec<Trace>, Ledger)> {
+    let (files, mut ledger) = discover(inputs)?;
+    let files = timelines(files, options, &mut ledger)?;
+    refuse_same_rank(files.iter().map(|file| (file.rank, file.path.display().to_string())))?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build()
+        .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
+    let budget = Budget::new(options, files.len());
+    let read = |(index, file): (usize, &TraceFile)| {
+        let budget = Budget { index, ..budget.share() };
+        read_file(&file.path, options, &budget, progress)
+    };
+    // All results are looked at in order, so the error reported is the first one's.
+    let results: Vec<Result<(Trace, Ledger)>> =
+        pool.install(|| files.par_iter().enumerate().map(read).collect());
+    let mut traces = Vec::new();
+    for (result, file) in results.into_iter().zip(&files) {
+        let (mut trace, found) = result?;
+        take_rank(&mut trace, file, files.len(), &mut ledger)?;
+        ledger.merge(&found, Some(&file.path.display().to_string()));
+        traces.push(trace);
+    }
+    traces.retain(|trace| options.wants_rank(trace.meta.rank));
+    refuse_same_rank(traces.iter().map(|trace| (trace.meta.rank, trace.meta.path.clone())))?;
+    traces.sort_by_key(|trace| trace.meta.rank);
+    Ok((traces, ledger))
+}
+
+/// The profiler traces of the wanted ranks.
+fn timelines(
+    files: Vec<TraceFile>,
+    options: &ReadOptions,
+    ledger: &mut Ledger,
+) -> Result<Vec<TraceFile>> {
+    let (timelines, graphs): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.kind == FileKind::Kineto);
+    for file in &graphs {
+        let message = "execution trace beside the profiler traces, not read as a timeline";
+        ledger.record_at(Severity::Note, "graph-file", message, || file.path.display().to_string());
+    }
+    if timelines.is_empty() {
+        return Err(InputError::new("only execution traces found, no profiler traces")
+            .hint("name the graph files themselves, or add profiler traces of the run"));
+    }
+    let known: Vec<String> =
+        timelines.iter().filter_map(|file| file.rank).map(|rank| rank.to_string()).collect();
+    let wanted: Vec<TraceFile> =
+        timelines.into_iter().filter(|file| options.wants_rank(file.rank)).collect();
+    if wanted.is_empty() {
+        return Err(InputError::new("none of the wanted ranks is there")
+            .hint(format!("ranks found: {}", known.join(", "))));
+    }
+    Ok(wanted)
+}
+
+fn refuse_same_rank(ranks: impl Iterator<Item = (Option<u32>, String)>) -> Result<()> {
+    let mut seen: BTreeMap<u32, String> = BTreeMap::new();
+    for (rank, path) in ranks {
+        let Some(rank) = rank else { continue };
+        if let Some(other) = seen.insert(rank, path.clone()) {
+            return Err(InputError::new(format!(
+                "two files claim rank {rank}: {other} and {path}"
+            ))
+            .hint("name one file per rank of one run"));
+        }
+    }
+    Ok(())
+}
+
+/// The rank of one of several files: what the document says, else the name.
+fn take_rank(trace: &mut Trace, file: &TraceFile, files: usize, ledger: &mut Ledger) -> Result<()> {
+    if trace.meta.rank.is_some() {
+        return Ok(());
+    }
+    if let Some(rank) = file.rank {
+        set_rank(trace, rank, &file.rank_source, ledger);
+        return Ok(());
+    }
+    if files == 1 {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        name_or_assume_rank(trace, &name, ledger);
+        return Ok(());
+    }
+    Err(InputError::new("cannot tell which rank this file belongs to")
+        .in_file(&file.path)
+        .hint("put the rank into the file's name, as in rank0.json"))
+}
+
+fn set_rank(trace: &mut Trace, rank: u32, source: &str, ledger: &mut Ledger) {
+    trace.meta.rank = Some(rank);
+    trace.meta.rank_source = source.into();
+    let message = "rank not stated in the trace; taken from the file's name";
+    ledger.record_at(Severity::Inferred, "rank-from-name", message, || {
+        format!("{} is rank {rank}", trace.meta.path)
+    });
+}
+
+/// The rank of a single file.
+fn name_or_assume_rank(trace: &mut Trace, name: &str, ledger: &mut Ledger) {
+    if trace.meta.rank.is_some() {
+        return;
+    }
+    if let Some(NamedRank::Word(rank)) = rank_of(name) {
+        set_rank(trace, rank, "file name", ledger);
+        return;
+    }
+    trace.meta.rank = Some(0);
+    trace.meta.rank_source = "assumed: only file".into();
+    trace.meta.world_size.get_or_insert(1);
+    let message = "no rank stated and only one file; assumed to be rank 0";
+    ledger.record(Severity::Inferred, "rank-assumed", message);
+}
+
+/// What the tables of all ranks take, against the cap. Every reader states its own share, so
+/// the verdict does not depend on who comes first.
+struct Budget<'a> {
+    cap: Option<u64>,
+    index: usize,
+    shares: std::borrow::Cow<'a, [AtomicShare]>,
+}
+
+/// A counter that a [`Budget`] can lend.
+struct AtomicShare(AtomicU64);
+
+impl Clone for AtomicShare {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+impl Budget<'_> {
+    fn new(options: &ReadOptions, files: usize) -> Budget<'static> {
+        let shares = (0..files.max(1)).map(|_| AtomicShare(AtomicU64::new(0))).collect();
+        let cap = options.memory_cap.map(foretrain_core::Bytes::get);
+        Budget { cap, index: 0, shares: std::borrow::Cow::Owned(shares) }
+    }
+
+    fn share(&self) -> Budget<'_> {
+        Budget { cap: self.cap, index: 0, shares: std::borrow::Cow::Borrowed(&self.shares) }
+    }
+
+    /// States what this reader's table takes now.
+    fn hold(&self, index: usize, bytes: u64) -> Result<()> {
+        let Some(cap) = self.cap else { return Ok(()) };
+        if let Some(share) = self.shares.get(index) {
+            share.0.store(bytes, Ordering::Relaxed);
+        }
+        let total: u64 = self.shares.iter().map(|share| share.0.load(Ordering::Relaxed)).sum();
+        if total <= cap {
+            return Ok(());
+        }
+        let cap = foretrain_core::Bytes::new(cap);
+        Err(InputError::new(format!("the tables would exceed the memory cap of {cap}"))
+            .hint("leave out Python frames, or read fewer ranks, categories or a time window"))
+    }
+}
+
+fn read_file(
+    path: &Path,
+    options: &ReadOptions,
+    budget: &Budget<'_>,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<(Trace, Ledger)> {
+    let probe = open(path, false)?;
+    let (taken, total) = (std::sync::Mutex::new(std::sync::Arc::clone(&probe.taken)), probe.size);
+    drop(probe);
+    let reopen = || {
+        let Source { text, taken: count, .. } = open(path, options.threads != 1)?;
+        if let Ok(mut taken) = taken.lock() {
+            *taken = count;
+        }
+        Ok(text)
+    };
+    let watch = |_, events, heap| {
+        let read_bytes = taken.lock().map_or(0, |count| count.load(Ordering::Relaxed));
+        progress(Progress { path, read_bytes, total_bytes: total, events });
+        budget.hold(budget.index, heap)
+    };
+    read_text(reopen, &path.display().to_string(), options, &watch)
+        .map_err(|error| error.in_file(path))
+}
+
+/// Reads a document that can be opened more than once.
+fn read_text<'a>(
+    open: impl Fn() -> Result<Box<dyn Read + Send + 'a>>,
+    path: &str,
+    options: &ReadOptions,
+    watch: kineto::Watch<'_>,
+) -> Result<(Trace, Ledger)> {
+    let mut text = open()?;
+    let head = read_up_to(&mut text, SNIFF_BYTES);
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let kind = sniff(&head, name);
+    if !is_readable(&kind) {
+        return Err(refusal(&kind, Path::new(path)));
+    }
+    if kind != FileKind::Kineto {
+        return Err(InputError::new("this is an execution trace: a graph without a timeline")
+            .in_file(path)
+            .hint("read it as a graph, or name the profiler trace of the same run"));
+    }
+    let whole = head.as_slice().chain(text);
+    let Some((from, to)) = options.window else {
+        return kineto::read(whole, path, options, None, watch);
+    };
+    let zero = kineto::time_zero(whole, path, options, watch)?;
+    kineto::read(open()?, path, options, Some(shifted(zero, from, to)), watch)
+}
+
+fn shifted(zero: Nanos, from: Nanos, to: Nanos) -> (Nanos, Nanos) {
+    (zero + from, zero + to)
+}

@@ -1,0 +1,123 @@
+//! Opening files: decompression by magic number, discovery, recognition, ranks from names.
+
+pub mod discover;
+mod inflate;
+pub mod rank;
+pub mod sniff;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::read::MultiGzDecoder;
+use foretrain_core::{InputError, Result};
+
+pub use discover::{TraceFile, discover};
+pub use sniff::{FileKind, sniff};
+
+/// Bytes read from a file at a time.
+const BLOCK: usize = 1 << 20;
+
+/// How a file is packed, by its first bytes and never by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    pub(crate) fn of(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            // Skippable frames may come first in a zstd file.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// Counts the bytes that come from the disk, for progress.
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(out)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// The uncompressed text of a file as a stream.
+pub(crate) struct Source {
+    /// The text.
+    pub(crate) text: Box<dyn Read + Send>,
+    /// Bytes taken from the disk so far.
+    pub(crate) taken: Arc<AtomicU64>,
+    /// Bytes on the disk.
+    pub(crate) size: u64,
+}
+
+/// Opens a file. With `threaded`, decompression runs beside the reader.
+pub(crate) fn open(path: &Path, threaded: bool) -> Result<Source> {
+    let fail = |error: io::Error| InputError::io(&error, path);
+    let file = File::open(path).map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    if metadata.is_dir() {
+        return Err(InputError::new("expected a file, found a directory").in_file(path));
+    }
+    let taken = Arc::new(AtomicU64::new(0));
+    let counted = Counted { inner: file, count: Arc::clone(&taken) };
+    let mut reader = BufReader::with_capacity(BLOCK, counted);
+    let packing = Packing::of(reader.fill_buf().map_err(fail)?);
+    let text: Box<dyn Read + Send> = match unpack(packing, reader).map_err(fail)? {
+        text if threaded && packing != Packing::Plain => {
+            Box::new(inflate::InflateThread::new(text))
+        }
+        text => text,
+    };
+    Ok(Source { text, taken, size: metadata.len() })
+}
+
+/// The uncompressed text of bytes in memory.
+pub(crate) fn open_bytes(bytes: &[u8]) -> io::Result<Box<dyn Read + Send + '_>> {
+    unpack(Packing::of(bytes), bytes)
+}
+
+fn unpack<'a, R: BufRead + Send + 'a>(
+    packing: Packing,
+    reader: R,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
+    Ok(match packing {
+        Packing::Plain => Box::new(reader),
+        Packing::Gzip => Box::new(MultiGzDecoder::new(reader)),
+        Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(reader)?),
+    })
+}
+
+/// Up to `limit` bytes of text from the start of a file. A broken stream gives what it holds.
+pub(crate) fn head(path: &Path, limit: usize) -> Result<Vec<u8>> {
+    let mut source = open(path, false)?;
+    Ok(read_up_to(&mut source.text, limit))
+}
+
+pub(crate) fn read_up_to(text: &mut impl Read, limit: usize) -> Vec<u8> {
+    let mut head = vec![0; limit];
+    let mut length = 0;
+    while length < limit {
+        match text.read(&mut head[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    head.truncate(length);
+    head
+}
