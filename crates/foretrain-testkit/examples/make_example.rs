@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use foretrain_testkit::{ClockSpec, JobSpec, write_dir};
+use foretrain_testkit::{ClockSpec, JobSpec, Model, write_dir};
 
 const README: &str = "\
 # ddp-tiny: a generated example
@@ -21,7 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/ddp-tiny");
     let dir = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| default.to_owned()));
     let clocks = vec![ClockSpec::default(), ClockSpec { offset_ns: 1_700_000, drift_ppm: 3.0 }];
-    let spec = JobSpec { clocks, ..JobSpec::tiny_ddp() };
+    let model = Model::Transformer { layers: 2, hidden: 768, sequence: 128, vocabulary: 8_000 };
+    let spec = JobSpec { clocks, model, ..JobSpec::tiny_ddp() };
     write_dir(&spec, &dir, true)?;
     std::fs::write(dir.join("README.md"), README)?;
     Ok(())

@@ -1,5 +1,7 @@
 //! The truth is consistent with itself, with closed forms and with the traces.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+
 use std::collections::BTreeMap;
 
 use foretrain_testkit::{

@@ -15,6 +15,9 @@ use crate::program::{Program, Span, SpanKind, Thread};
 use crate::schedule::{Event, What};
 use crate::spec::{ClockSpec, JobSpec};
 
+/// `baseTimeNanoseconds` is a multiple of this, longer than any clock offset.
+const BASE_SPAN_NS: i64 = 1_000_000_000_000_000;
+
 /// Writes the trace of one rank.
 pub(crate) struct Writer<'a> {
     spec: &'a JobSpec,
@@ -34,7 +37,8 @@ impl<'a> Writer<'a> {
     pub(crate) fn new(spec: &'a JobSpec, program: &'a Program, rank: u32) -> Self {
         let layout = spec.dialect.layout();
         let base_ns = match layout.time {
-            TimeStyle::Relative => spec.epoch_ns - spec.epoch_ns % 1_000_000_000_000_000,
+            // At least one span back, so that a clock that is behind still shows positive times.
+            TimeStyle::Relative => spec.epoch_ns - spec.epoch_ns % BASE_SPAN_NS - BASE_SPAN_NS,
             TimeStyle::Absolute | TimeStyle::IntMicros => 0,
         };
         Self {
