@@ -5,8 +5,8 @@
 //! gen_big job DIR RANKS LAYERS STEPS SLOW_RANK FACTOR [DIALECT]
 //! ```
 //!
-//! `gen_big job DIR 8 80 16 3 1.3` has the size of the trace set on which HolisticTraceAnalysis was
-//! timed (8 ranks, rank 3 slower by 30 %).
+//! `gen_big job DIR 8 36 16 3 1.3` has the size of the trace set on which HolisticTraceAnalysis was
+//! timed: 8 ranks, rank 3 slower by 30 %, 1.4 million events.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -50,7 +50,6 @@ fn job(dir: &str, counts: [&str; 4], factor: &str, dialect: &str) -> Result<Stre
         model: Model::Transformer { layers, hidden: 1_024, sequence: 512, vocabulary: 32_000 },
         slow_rank: Some(SlowRank { rank: number("SLOW_RANK", slow)?, factor }),
         sync: Sync::LossItem,
-        record_shapes: false,
         ..JobSpec::tiny_ddp()
     };
     Ok(stream_dir(&spec.with_dialect(dialect), Path::new(dir), None)?)

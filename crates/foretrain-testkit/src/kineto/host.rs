@@ -47,9 +47,8 @@ impl Writer<'_> {
             (SpanKind::Comms(bucket), CommsStyle::Keyword) => {
                 out.extend_from_slice(b", ");
                 out.extend_from_slice(self.comms_args[bucket as usize].as_bytes());
-                out.extend_from_slice(
-                    b", \"Rank\": 0, \"Global rank start\": 0, \"Global rank stride\": 1",
-                );
+                put(out, format_args!(", \"Rank\": {}, \"Global rank start\": 0", self.rank));
+                out.extend_from_slice(b", \"Global rank stride\": 1");
             }
             (SpanKind::Comms(_), _) => self.positional_comms(out, event, span),
             _ => self.shapes(out, span),
