@@ -33,7 +33,8 @@ impl Method {
 pub struct RankClock {
     /// Global rank.
     pub rank: u32,
-    /// How far this clock is ahead of the reference clock at `origin`.
+    /// How far this clock is ahead of the reference clock at `origin`; 0 where the recorded
+    /// clocks already agree to within the noise of the fit.
     pub offset: Nanos,
     /// How much this clock gains on the reference, in parts per million; 0 where the data show
     /// no more than noise.
@@ -103,6 +104,9 @@ impl ClockAlignment {
 const MIN_DRIFT_POINTS: usize = 6;
 /// Drift must exceed its standard error this many times to be believed.
 const DRIFT_SIGNIFICANCE: f64 = 4.0;
+/// An offset must exceed the scatter of its points this many times; a smaller one can be the way
+/// members leave a collective (host backends let them go one after the other) and not a clock.
+const OFFSET_SIGNIFICANCE: f64 = 3.0;
 /// No working oscillator drifts further; more means mismatched operations.
 const MAX_DRIFT: f64 = 1e-3;
 /// All pairs of points up to this many, then pairs half the points apart.
@@ -114,8 +118,8 @@ const STAMP_NOISE_NANOS: f64 = 289.0;
 ///
 /// The reference is the rank with the most matched operations (the lowest of equals). Ranks that
 /// share no group with it are reached over others that do. Offsets are medians, drifts
-/// Theil-Sen slopes (median of pairwise slopes; Theil 1950, Sen 1968), kept only where they
-/// exceed their noise.
+/// Theil-Sen slopes (median of pairwise slopes; Theil 1950, Sen 1968); both are kept only where
+/// they exceed their noise.
 ///
 /// # Errors
 /// If some rank shares no collective with the rest, not even over others: nothing then relates
@@ -181,8 +185,8 @@ fn reference(ranks: &[RankOps], matched: &MatchedCollectives) -> Option<usize> {
 struct Solver<'a> {
     ranks: &'a [RankOps],
     matched: &'a MatchedCollectives,
-    // Usable matched operations of each rank.
-    shared: Vec<Vec<u32>>,
+    // Usable matched operations of each rank and when it left them by its own clock.
+    shared: Vec<Vec<(u32, Nanos)>>,
     clocks: Vec<Option<RankClock>>,
     // The round in which an operation's end was last computed, and that end.
     ends: Vec<(u32, Option<Nanos>)>,
@@ -195,7 +199,7 @@ impl<'a> Solver<'a> {
         for (op, index) in matched.ops.iter().zip(0_u32..) {
             if carries(method, op.kind) {
                 for member in &op.members {
-                    shared[member.rank as usize].push(index);
+                    shared[member.rank as usize].push((index, member.of(ranks).end));
                 }
             }
         }
@@ -222,7 +226,7 @@ impl<'a> Solver<'a> {
             let next: BTreeSet<usize> = frontier
                 .iter()
                 .flat_map(|&rank| &self.shared[rank])
-                .flat_map(|&op| &self.matched.ops[op as usize].members)
+                .flat_map(|&(op, _)| &self.matched.ops[op as usize].members)
                 .map(|member| member.rank as usize)
                 .filter(|&rank| self.clocks[rank].is_none())
                 .collect();
@@ -240,20 +244,24 @@ impl<'a> Solver<'a> {
     fn fit(&mut self, rank: usize, round: u32) -> Option<RankClock> {
         let mut points = Vec::new();
         for i in 0..self.shared[rank].len() {
-            let index = self.shared[rank][i] as usize;
-            let Some(end) = self.aligned_end(index, round) else { continue };
-            let members = &self.matched.ops[index].members;
-            let own = members.iter().find(|member| member.rank as usize == rank)?;
-            points.push((own.of(self.ranks).end, end));
+            let (index, end) = self.shared[rank][i];
+            if let Some(reference) = self.aligned_end(index as usize, round) {
+                points.push((end, reference));
+            }
         }
-        let line = fit_line(&points)?;
+        let mut line = fit_line(&points)?;
         let base = |rank: usize| i128::from(self.ranks[rank].base_nanos);
-        let ahead = base(rank) - base(self.reference) + i128::from(line.origin.nanos())
-            - i128::from(line.at_origin.nanos());
-        let offset = ahead.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        let apart = base(rank) - base(self.reference);
+        let mut ahead =
+            apart + i128::from(line.origin.nanos()) - i128::from(line.at_origin.nanos());
+        let noise = (OFFSET_SIGNIFICANCE * line.noise) as i128;
+        if line.drift == 0.0 && ahead.abs() <= noise {
+            line.at_origin = saturating(i128::from(line.origin.nanos()) + apart);
+            ahead = 0;
+        }
         Some(RankClock {
             rank: self.ranks[rank].rank,
-            offset: Nanos::from_nanos(offset),
+            offset: saturating(ahead),
             drift_ppm: line.drift * 1e6,
             n_matched: points.len(),
             origin: line.origin,
@@ -279,11 +287,17 @@ impl<'a> Solver<'a> {
     }
 }
 
+fn saturating(nanos: i128) -> Nanos {
+    Nanos::from_nanos(nanos.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+}
+
 /// `reference = at_origin + (local - origin) / (1 + drift)`.
 struct Line {
     origin: Nanos,
     at_origin: Nanos,
     drift: f64,
+    /// Robust standard deviation of the points around the line in ns, 0 for a single point.
+    noise: f64,
 }
 
 /// Fits (local end, reference end) points.
@@ -298,12 +312,14 @@ fn fit_line(points: &[(Nanos, Nanos)]) -> Option<Line> {
         .collect();
     let lag = |slope: f64| near.iter().map(|(x, d)| d - slope * x).collect::<Vec<f64>>();
     let slope = believable_slope(&near).unwrap_or(0.0);
-    let intercept = stats::median(&lag(slope))?;
+    let lag = lag(slope);
+    let intercept = stats::median(&lag)?;
     Some(Line {
         origin: x0,
         at_origin: y0 + Nanos::from_nanos_f64(intercept),
         // d(reference - local)/d(local) = 1/(1 + drift) - 1
         drift: 1.0 / (1.0 + slope) - 1.0,
+        noise: stats::robust_std(&lag).unwrap_or(0.0),
     })
 }
 

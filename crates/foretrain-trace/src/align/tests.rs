@@ -149,6 +149,23 @@ fn recorded_sequence_numbers_are_only_a_check() {
     assert_eq!(skews, [at(2), at(3)]);
 }
 
+/// Members of a host backend's collective leave one after the other: no reason to bend a clock.
+#[test]
+fn an_offset_within_the_noise_is_no_clock_error() {
+    for (ahead, corrected) in [(0, false), (400 * MS, true)] {
+        let clocks = [Clock::default(), Clock { ahead, drift_ppm: 0.0 }];
+        let mut ranks = all_reduces(&clocks, &[0, 0], 40, 200 * MS, 90 * MS);
+        for (i, op) in ranks[1].ops.iter_mut().enumerate() {
+            op.end += Nanos::from_millis([5, 30, 10, 22][i % 4]);
+        }
+        let aligned = align_clocks(&ranks, &matched(&ranks)).unwrap();
+        let offset = aligned.ranks[1].offset.nanos();
+        assert_eq!(offset != 0, corrected);
+        assert!((offset - ahead).abs() <= 30 * MS, "{offset}");
+        assert!(aligned.residual.p90 >= Nanos::from_millis(10));
+    }
+}
+
 #[test]
 fn ranks_without_a_shared_collective_are_not_merged() {
     let at = Nanos::from_millis;
