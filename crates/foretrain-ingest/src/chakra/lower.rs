@@ -13,6 +13,7 @@ use foretrain_graph::{
 use super::message::ChakraNode;
 use crate::execution_trace::communication;
 use crate::execution_trace::draft::{CommFacts, Draft};
+use crate::execution_trace::lower::rebase_starts;
 use crate::execution_trace::tensors;
 
 /// Node types of the schema.
@@ -43,7 +44,10 @@ pub(super) fn lower(nodes: &[ChakraNode<'_>], path: &str, ledger: &mut Ledger) -
     lowering.ordered.dedup();
     lowering.draft.order_queues(&lowering.ordered, &keys);
     lowering.report(ledger);
+    let (origin, end) = recorded_span(nodes);
     let mut graph = lowering.draft.finish();
+    rebase_starts(&mut graph, origin);
+    graph.meta.recorded_step = origin.zip(end).map(|(start, end)| end - start);
     graph.meta.world_size = graph.groups.iter().map(|group| group.size).max().unwrap_or(0).max(1);
     graph.meta.step = "Chakra trace".into();
     graph.meta.source = path.to_owned();
@@ -224,11 +228,7 @@ impl Lowering<'_, '_> {
             attributes.set_str(well_known::PROVENANCE, at, "no duration".into());
         }
         if let Some(start) = node.start {
-            attributes.set_i64(
-                well_known::RECORDED_START,
-                at,
-                Nanos::from_micros_f64(start).nanos(),
-            );
+            attributes.set_i64(well_known::RECORDED_START, at, start.nanos());
         }
         if let Some(operations) = node.operations {
             attributes.set_f64(well_known::FLOPS, at, operations as f64);
@@ -275,8 +275,7 @@ impl Lowering<'_, '_> {
 
     /// Recorded starts if every node has one, else nothing: ids alone decide.
     fn start_keys(&self) -> Vec<i64> {
-        let keys: Option<Vec<i64>> =
-            self.nodes.iter().map(|n| n.start.map(|s| Nanos::from_micros_f64(s).nanos())).collect();
+        let keys: Option<Vec<i64>> = self.nodes.iter().map(|n| n.start.map(Nanos::nanos)).collect();
         keys.unwrap_or_default()
     }
 
@@ -305,6 +304,14 @@ impl Lowering<'_, '_> {
             );
         }
     }
+}
+
+/// The first start and the last end, where every node has a start.
+fn recorded_span(nodes: &[ChakraNode<'_>]) -> (Option<Nanos>, Option<Nanos>) {
+    let starts: Option<Vec<Nanos>> = nodes.iter().map(|node| node.start).collect();
+    let Some(starts) = starts else { return (None, None) };
+    let ends = starts.iter().zip(nodes).map(|(&start, node)| start + work(node));
+    (starts.iter().copied().min(), ends.max())
 }
 
 /// The operation by its type, else by its name.

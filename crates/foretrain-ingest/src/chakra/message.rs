@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use foretrain_core::Nanos;
+
 use super::wire::{self, Malformed, Value};
 use crate::execution_trace::record::{Communication, UnknownFields};
 
@@ -22,8 +24,7 @@ pub(crate) struct ChakraNode<'a> {
     pub(crate) kind: i64,
     pub(crate) control: Vec<u64>,
     pub(crate) data: Vec<u64>,
-    /// Microseconds.
-    pub(crate) start: Option<f64>,
+    pub(crate) start: Option<Nanos>,
     /// Microseconds.
     pub(crate) duration: Option<f64>,
     pub(crate) shapes: Option<Box<str>>,
@@ -147,7 +148,7 @@ impl<'a> ChakraNode<'a> {
             (3, Value::Varint(kind)) => self.kind = kind as i64,
             (4, deps) => wire::repeated(deps, &mut self.control)?,
             (5, deps) => wire::repeated(deps, &mut self.data)?,
-            (6, Value::Varint(start)) => self.start = Some(start as f64),
+            (6, Value::Varint(start)) => self.start = Some(micros(start)),
             (7, Value::Varint(duration)) => self.duration = Some(duration as f64),
             (8, Value::Bytes(inputs)) => self.set_inputs(inputs)?,
             (9, Value::Bytes(_)) => {}
@@ -196,6 +197,10 @@ impl<'a> ChakraNode<'a> {
             other => count(unknown, other),
         }
     }
+}
+
+fn micros(count: u64) -> Nanos {
+    Nanos::from_micros(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// Attributes that the step graph has no use for.

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use foretrain_core::Nanos;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A scalar, or the integers of a list.
@@ -50,6 +51,17 @@ impl<'a> Loose<'a> {
             _ => None,
         }
         .filter(|value: &f64| value.is_finite())
+    }
+
+    /// Microseconds as a time, exact where the number is: epoch times in whole microseconds need
+    /// more digits in nanoseconds than a double has.
+    pub(crate) fn micros(&self) -> Option<Nanos> {
+        if let Some(whole) = self.int() {
+            return i64::try_from(whole).ok().map(Nanos::from_micros);
+        }
+        let micros = self.number()?;
+        let whole = Nanos::from_micros(micros.trunc() as i64);
+        Some(whole + Nanos::from_micros_f64(micros.fract()))
     }
 
     /// As a truth value; 0 and 1 count.
@@ -157,6 +169,11 @@ mod tests {
         assert_eq!(read("6").ids(), [6]);
         assert_eq!(read("{\"a\": [1]}"), Loose::None);
         assert_eq!(read("1e400".trim_end_matches("e400")).number(), Some(1.0));
+        assert_eq!(
+            read("1694128201426693").micros(),
+            Some(Nanos::from_nanos(1_694_128_201_426_693_000))
+        );
+        assert_eq!(read("\"2.5\"").micros(), Some(Nanos::from_nanos(2_500)));
         assert_eq!(plain_key("ctrlDeps"), plain_key("ctrl_deps"));
     }
 }

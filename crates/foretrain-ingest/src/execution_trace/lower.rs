@@ -499,7 +499,8 @@ impl Lowering<'_, '_> {
     }
 }
 
-fn rebase_starts(graph: &mut StepGraph, origin: Option<Nanos>) {
+/// Counts the recorded starts from `origin` on.
+pub(crate) fn rebase_starts(graph: &mut StepGraph, origin: Option<Nanos>) {
     let Some(origin) = origin else { return };
     for at in 0..graph.node_count() {
         if let Some(start) = graph.node_attributes.get_i64(well_known::RECORDED_START, at) {
@@ -518,8 +519,7 @@ fn work(record: &Record<'_>) -> Nanos {
 }
 
 fn interval(record: &Record<'_>) -> (Option<Nanos>, Option<Nanos>) {
-    // Epoch microseconds need all digits of a double; whole ones are exact.
-    let start = record.start.map(Nanos::from_micros_f64);
+    let start = record.start;
     let end = start.filter(|_| has_time(record)).map(|start| start + work(record));
     (start, end)
 }

@@ -13,7 +13,7 @@ mod flops;
 mod groups;
 mod hierarchy;
 mod loose;
-mod lower;
+pub(crate) mod lower;
 mod parameters;
 pub(crate) mod record;
 pub(crate) mod tensors;

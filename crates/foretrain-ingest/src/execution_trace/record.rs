@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use foretrain_core::Nanos;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -46,8 +47,7 @@ pub(crate) struct Record<'a> {
     pub(crate) stream: Option<i64>,
     pub(crate) category: Option<Cow<'a, str>>,
     pub(crate) kernel_backend: Option<Cow<'a, str>>,
-    /// Microseconds.
-    pub(crate) start: Option<f64>,
+    pub(crate) start: Option<Nanos>,
     /// Microseconds.
     pub(crate) duration: Option<f64>,
     pub(crate) bytes: Option<u64>,
@@ -94,7 +94,7 @@ impl<'a> Record<'a> {
             "stream" => self.stream = narrow(&value),
             "cat" => self.category = value.text(),
             "kernelbackend" => self.kernel_backend = value.text(),
-            "ts" | "timestamp" | "starttimemicros" => self.start = value.number(),
+            "ts" | "timestamp" | "starttimemicros" => self.start = value.micros(),
             "dur" | "runtime" | "durationmicros" | "exclusivedur" => {
                 self.duration = value.number().or(self.duration);
             }
