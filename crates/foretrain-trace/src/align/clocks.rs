@@ -190,6 +190,8 @@ struct Solver<'a> {
     clocks: Vec<Option<RankClock>>,
     // The round in which an operation's end was last computed, and that end.
     ends: Vec<(u32, Option<Nanos>)>,
+    // Whether an operation's members have been gathered for alignment.
+    expanded: Vec<bool>,
     reference: usize,
 }
 
@@ -204,7 +206,9 @@ impl<'a> Solver<'a> {
             }
         }
         let ends = vec![(0, None); matched.ops.len()];
-        Self { ranks, matched, shared, clocks: vec![None; ranks.len()], ends, reference: 0 }
+        let expanded = vec![false; matched.ops.len()];
+        let clocks = vec![None; ranks.len()];
+        Self { ranks, matched, shared, clocks, ends, expanded, reference: 0 }
     }
 
     /// Aligns outward from the reference, all ranks that share operations with aligned ones at
@@ -223,13 +227,7 @@ impl<'a> Solver<'a> {
         let mut round = 0;
         while !frontier.is_empty() {
             round += 1;
-            let next: BTreeSet<usize> = frontier
-                .iter()
-                .flat_map(|&rank| &self.shared[rank])
-                .flat_map(|&(op, _)| &self.matched.ops[op as usize].members)
-                .map(|member| member.rank as usize)
-                .filter(|&rank| self.clocks[rank].is_none())
-                .collect();
+            let next = self.neighbours(&frontier);
             let fitted: Vec<(usize, Option<RankClock>)> =
                 next.iter().map(|&rank| (rank, self.fit(rank, round))).collect();
             for (rank, clock) in fitted {
@@ -238,6 +236,21 @@ impl<'a> Solver<'a> {
             frontier = next;
         }
         self.clocks
+    }
+
+    /// The ranks not yet aligned that share operations with `frontier`. Each operation is looked
+    /// through once: all its members are then aligned or about to be.
+    fn neighbours(&mut self, frontier: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut next = BTreeSet::new();
+        for &(index, _) in frontier.iter().flat_map(|&rank| &self.shared[rank]) {
+            let index = index as usize;
+            if std::mem::replace(&mut self.expanded[index], true) {
+                continue;
+            }
+            let members = self.matched.ops[index].members.iter().map(|member| member.rank as usize);
+            next.extend(members.filter(|&rank| self.clocks[rank].is_none()));
+        }
+        next
     }
 
     /// Fits a rank's ends to those of the ranks aligned in earlier rounds.
