@@ -136,7 +136,7 @@ fn int_vs_float(int: i64, float: f64) -> Option<Ordering> {
 mod tests {
     use super::*;
     use crate::kinds::{CollectiveKind, NodeKind, Phase, QueueKind};
-    use crate::step_graph::{Group, Node};
+    use crate::step_graph::{Group, Node, NodeId};
     use foretrain_core::{Bytes, Nanos};
 
     fn sample() -> StepGraph {
@@ -203,7 +203,7 @@ mod tests {
             ("kernel & (name:relu | collective)", &[1]),
         ] {
             let query = Query::parse(text).unwrap();
-            let found: Vec<_> = g.select(&query).iter().map(|id| id.get()).collect();
+            let found: Vec<_> = g.select(&query).iter().map(NodeId::get).collect();
             assert_eq!(found, want, "{text}");
         }
     }

@@ -77,12 +77,17 @@ impl<'a> Parser<'a> {
         hit
     }
 
-    /// Eats a symbol, or the word that stands for it.
+    /// Eats a symbol (doubled too, out of habit), or the word that stands for it.
     fn eat_operator(&mut self, symbol: &str, word: &str) -> bool {
         if self.eat(symbol) {
-            self.eat(symbol); // `&&` and `||` out of habit
+            self.at += if self.rest().starts_with(symbol) { symbol.len() } else { 0 };
             return true;
         }
+        self.eat_word(word)
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        self.skip_space();
         let after = self.rest().strip_prefix(word);
         let hit = after.is_some_and(|r| r.starts_with(|c: char| c.is_whitespace() || c == '('));
         if hit {
@@ -135,9 +140,7 @@ impl<'a> Parser<'a> {
             let message = format!("the query nests deeper than {MAX_DEPTH} levels");
             return Err(self.error_at(self.at, message));
         }
-        let query = if self.eat("!") {
-            self.factor()?.not()
-        } else if self.eat_operator("!", "not") {
+        let query = if self.eat("!") || self.eat_word("not") {
             self.factor()?.not()
         } else if self.eat("(") {
             let inner = self.any_of()?;

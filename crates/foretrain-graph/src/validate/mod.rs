@@ -7,7 +7,7 @@ use foretrain_core::{InputError, Nanos, Result};
 
 pub use paths::CriticalPath;
 
-use crate::step_graph::{NodeId, StepGraph};
+use crate::step_graph::{GroupId, NodeId, StepGraph};
 
 impl StepGraph {
     /// Checks the whole graph: every reference is in range, no attribute has more cells than its
@@ -35,7 +35,7 @@ impl StepGraph {
                 return Err(self.node_error(i, &format!("runs on queue {id} of {has}")));
             }
             if !group_ok {
-                let (id, has) = (t.group[i].map_or(0, |g| g.get()), self.groups.len());
+                let (id, has) = (t.group[i].map_or(0, GroupId::get), self.groups.len());
                 return Err(self.node_error(i, &format!("belongs to group {id} of {has}")));
             }
             if !name_ok {
@@ -90,7 +90,7 @@ impl StepGraph {
 mod tests {
     use super::*;
     use crate::kinds::{EdgeKind, NodeKind, QueueKind};
-    use crate::step_graph::{Edge, GroupId, Node, QueueId};
+    use crate::step_graph::{Edge, Node, QueueId};
 
     fn graph(count: usize) -> StepGraph {
         let mut g = StepGraph::new();
