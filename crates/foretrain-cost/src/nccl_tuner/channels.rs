@@ -46,7 +46,7 @@ pub fn launch_shape(
     if !nvls && algorithm != Algorithm::CollNetDirect {
         while bytes < u128::from(shape.channels) * u128::from(shape.threads) * threshold
             && shape.threads > 0
-            && shape.threads % 128 == 0
+            && shape.threads.is_multiple_of(128)
         {
             shape.threads /= 2;
         }
