@@ -7,6 +7,8 @@
 mod deadlock;
 pub mod error;
 mod fast;
+mod fluid;
+mod general;
 pub mod interference;
 pub mod jitter;
 mod meeting;

@@ -1,12 +1,15 @@
 //! One run of a program.
 
 use foretrain_core::Nanos;
+use foretrain_graph::QueueId;
 
 use crate::deadlock;
 use crate::error::SimError;
 use crate::fast;
+use crate::fluid::Sharers;
+use crate::general;
 use crate::noise::Noise;
-use crate::options::SimOptions;
+use crate::options::{Discipline, Path, SimOptions};
 use crate::program::Program;
 use crate::state::Columns;
 use crate::timeline::{ClassTimeline, Timeline};
@@ -22,7 +25,14 @@ impl Program {
         let iterations = options.iterations as usize;
         let free = self.initial(options)?;
         let noise = Noise::new(self, iterations, &options.jitter);
-        let (columns, finished) = fast::run(self, iterations, free, noise);
+        let disciplines = self.disciplines(options)?;
+        let sharers = Sharers::new(self, options)?;
+        let plain = disciplines.iter().all(|d| *d == Discipline::Fifo) && sharers.is_empty();
+        let (columns, finished) = if plain && options.path == Path::Auto {
+            fast::run(self, iterations, free, noise)
+        } else {
+            general::run(self, iterations, &free, noise, disciplines, sharers)
+        };
         if finished < tasks as u64 {
             return Err(deadlock::explain(self, &columns, finished));
         }
@@ -38,12 +48,15 @@ impl Program {
         Ok(free)
     }
 
-    pub(crate) fn queue_of(
-        &self,
-        class: usize,
-        queue: foretrain_graph::QueueId,
-        what: &str,
-    ) -> Result<usize, SimError> {
+    fn disciplines(&self, options: &SimOptions) -> Result<Vec<Discipline>, SimError> {
+        let mut disciplines = vec![options.discipline; self.queues.len()];
+        for one in &options.queue_disciplines {
+            disciplines[self.queue_of(one.class, one.queue, "a discipline")?] = one.discipline;
+        }
+        Ok(disciplines)
+    }
+
+    fn queue_of(&self, class: usize, queue: QueueId, what: &str) -> Result<usize, SimError> {
         let range = self.first_queue.get(class).zip(self.first_queue.get(class + 1));
         match range {
             Some((from, to)) if from + queue.get() < *to => Ok((from + queue.get()) as usize),

@@ -1,0 +1,415 @@
+//! Rates of running tasks, and what is left of them.
+//!
+//! An activity is a task or a whole collective, known by the queue that leads it. Its rate is set
+//! by the slowest of its members under interference, then by max-min fair sharing of resources.
+//! Only devices and resources where something started or ended are looked at again, with what is
+//! connected to them by tasks that use several resources.
+
+use foretrain_graph::QueueKind;
+
+use crate::error::SimError;
+use crate::interference::{Interference, MIN_RATE, TaskView};
+use crate::options::{Sharing, SimOptions};
+use crate::program::{NONE, Program};
+
+const MAX_RATE: f64 = 1e9;
+
+/// Everything that makes tasks share, laid out by slot and queue.
+pub(crate) struct Sharers<'a> {
+    interference: Option<&'a dyn Interference>,
+    sharing: Sharing,
+    capacities: Vec<f64>,
+    /// Demands of each slot: resource and amount; empty if there are none at all.
+    demands: Vec<Vec<(u32, f64)>>,
+    /// Device of each queue, `NONE` for host threads.
+    device: Vec<u32>,
+    devices: usize,
+}
+
+impl<'a> Sharers<'a> {
+    pub(crate) fn new(program: &Program, options: &'a SimOptions) -> Result<Self, SimError> {
+        let mut demands = Vec::new();
+        for demand in options.demands.iter().filter(|demand| demand.amount > 0.0) {
+            if demand.node.index() >= program.class_nodes(demand.class) {
+                return Err(SimError::Dangling {
+                    what: "a demand".to_owned(),
+                    class: demand.class,
+                    target: format!("node {}", demand.node.get()),
+                });
+            }
+            demands.resize(program.node_count(), Vec::new());
+            let slot = program.slot_of(demand.class, demand.node) as usize;
+            add(&mut demands[slot], demand.resource as u32, demand.amount);
+        }
+        let (device, devices) = match options.interference {
+            Some(_) => devices(program),
+            None => (vec![NONE; program.queues.len()], 0),
+        };
+        Ok(Self {
+            interference: options.interference.as_deref(),
+            sharing: options.sharing,
+            capacities: options.resources.iter().map(|resource| resource.capacity).collect(),
+            demands,
+            device,
+            devices,
+        })
+    }
+
+    /// Whether every task runs at full rate.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.demands.is_empty() && self.devices == 0
+    }
+}
+
+fn add(demands: &mut Vec<(u32, f64)>, resource: u32, amount: f64) {
+    match demands.iter_mut().find(|(known, _)| *known == resource) {
+        Some((_, sum)) => *sum += amount,
+        None => demands.push((resource, amount)),
+    }
+}
+
+/// Numbers the devices of all classes.
+fn devices(program: &Program) -> (Vec<u32>, usize) {
+    let on_device =
+        |kind: QueueKind| matches!(kind, QueueKind::Stream | QueueKind::Link).then_some(());
+    let mut known: Vec<(u32, u32)> = program
+        .queues
+        .iter()
+        .filter_map(|queue| on_device(queue.kind).map(|()| (queue.class, queue.device)))
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    let device = program.queues.iter().map(|queue| {
+        let found = known.binary_search(&(queue.class, queue.device)).ok();
+        on_device(queue.kind).and(found).map_or(NONE, |index| index as u32)
+    });
+    (device.collect(), known.len())
+}
+
+/// Members of a set of small integers to look at again.
+#[derive(Default)]
+struct Dirty {
+    list: Vec<u32>,
+    marked: Vec<bool>,
+}
+
+impl Dirty {
+    fn new(size: usize) -> Self {
+        Self { list: Vec::new(), marked: vec![false; size] }
+    }
+    fn mark(&mut self, index: u32) -> bool {
+        let fresh = !std::mem::replace(&mut self.marked[index as usize], true);
+        if fresh {
+            self.list.push(index);
+        }
+        fresh
+    }
+    fn clear(&mut self) {
+        for index in self.list.drain(..) {
+            self.marked[index as usize] = false;
+        }
+    }
+}
+
+/// One activity's progress.
+#[derive(Clone, Default)]
+struct Flow {
+    rate: f64,
+    /// Work left at `since`, ns at full rate.
+    left: f64,
+    since: i64,
+    end: i64,
+    epoch: u32,
+    /// The slots that progress together.
+    members: Vec<u32>,
+    demands: Vec<(u32, f64)>,
+}
+
+pub(crate) struct Fluid<'a> {
+    program: &'a Program,
+    sharers: Sharers<'a>,
+    flows: Vec<Flow>,
+    /// Per device: `(queue, slot, waiting)` of what runs there, by queue.
+    running: Vec<Vec<(u32, u32, bool)>>,
+    /// Rate of each queue's task under interference alone.
+    slowed: Vec<f64>,
+    /// Leader of each queue's activity, `NONE` while it waits for its members.
+    leader: Vec<u32>,
+    /// Leaders per resource.
+    users: Vec<Vec<u32>>,
+    dirty_devices: Dirty,
+    dirty_resources: Dirty,
+    /// Leaders whose rate must be set.
+    dirty_flows: Dirty,
+    /// Leaders that have just started.
+    fresh: Dirty,
+    changed: Vec<u32>,
+    views: Vec<TaskView>,
+    rates: Vec<f64>,
+}
+
+impl<'a> Fluid<'a> {
+    pub(crate) fn new(program: &'a Program, sharers: Sharers<'a>) -> Self {
+        let queues = program.queues.len();
+        Self {
+            program,
+            flows: vec![Flow::default(); queues],
+            running: vec![Vec::new(); sharers.devices],
+            slowed: vec![1.0; queues],
+            leader: vec![NONE; queues],
+            users: vec![Vec::new(); sharers.capacities.len()],
+            dirty_devices: Dirty::new(sharers.devices),
+            dirty_resources: Dirty::new(sharers.capacities.len()),
+            dirty_flows: Dirty::new(queues),
+            fresh: Dirty::new(queues),
+            changed: Vec::new(),
+            views: Vec::new(),
+            rates: Vec::new(),
+            sharers,
+        }
+    }
+
+    /// Changes with every change of rate.
+    pub(crate) fn epoch(&self, leader: u32) -> u32 {
+        self.flows[leader as usize].epoch
+    }
+
+    /// When the activity will end if nothing changes.
+    pub(crate) fn end(&self, leader: u32) -> i64 {
+        self.flows[leader as usize].end
+    }
+
+    /// A member of a collective has arrived and occupies its queue.
+    pub(crate) fn wait(&mut self, slot: usize) {
+        self.occupy(slot as u32, true);
+    }
+
+    /// Starts an activity. True if its end is known already: it shares nothing.
+    pub(crate) fn launch(&mut self, leader: u32, members: &[u32], work: i64, now: i64) -> bool {
+        let flow = &mut self.flows[leader as usize];
+        flow.epoch = flow.epoch.wrapping_add(1);
+        (flow.rate, flow.left, flow.since) = (1.0, work as f64, now);
+        flow.end = now.saturating_add(work);
+        flow.members.clear();
+        flow.members.extend_from_slice(members);
+        flow.demands.clear();
+        if self.sharers.is_empty() || work == 0 {
+            return true;
+        }
+        let mut shares = false;
+        for &member in members {
+            let queue = self.program.queue[member as usize];
+            self.leader[queue as usize] = leader;
+            shares |= self.occupy(member, false);
+            if let Some(demands) = self.sharers.demands.get(member as usize) {
+                for &(resource, amount) in demands {
+                    add(&mut self.flows[leader as usize].demands, resource, amount);
+                }
+            }
+        }
+        for &(resource, _) in &self.flows[leader as usize].demands {
+            self.users[resource as usize].push(leader);
+            self.dirty_resources.mark(resource);
+            shares = true;
+        }
+        if shares {
+            self.fresh.mark(leader);
+        }
+        !shares
+    }
+
+    /// Puts a task among those running on its device, if it has one.
+    fn occupy(&mut self, slot: u32, waiting: bool) -> bool {
+        let queue = self.program.queue[slot as usize];
+        let device = self.sharers.device[queue as usize];
+        if device == NONE {
+            return false;
+        }
+        let running = &mut self.running[device as usize];
+        match running.binary_search_by_key(&queue, |entry| entry.0) {
+            Ok(at) => running[at] = (queue, slot, waiting),
+            Err(at) => running.insert(at, (queue, slot, waiting)),
+        }
+        self.dirty_devices.mark(device);
+        true
+    }
+
+    /// Ends an activity.
+    pub(crate) fn finish(&mut self, leader: u32, members: &[u32]) {
+        let flow = &mut self.flows[leader as usize];
+        flow.epoch = flow.epoch.wrapping_add(1);
+        for &(resource, _) in &flow.demands {
+            self.users[resource as usize].retain(|user| *user != leader);
+            self.dirty_resources.mark(resource);
+        }
+        flow.demands.clear();
+        for &member in members {
+            let queue = self.program.queue[member as usize];
+            self.leader[queue as usize] = NONE;
+            self.slowed[queue as usize] = 1.0;
+            let device = self.sharers.device[queue as usize];
+            if device != NONE {
+                let running = &mut self.running[device as usize];
+                running.retain(|entry| entry.0 != queue);
+                self.dirty_devices.mark(device);
+            }
+        }
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        let lists = [&self.dirty_devices, &self.dirty_resources, &self.fresh];
+        lists.iter().any(|dirty| !dirty.list.is_empty())
+    }
+
+    /// Sets all rates that may have changed; returns how many activities have a new end.
+    pub(crate) fn settle(&mut self, now: i64) -> usize {
+        self.changed.clear();
+        for index in 0..self.dirty_devices.list.len() {
+            self.interfere(self.dirty_devices.list[index] as usize);
+        }
+        self.dirty_devices.clear();
+        for index in 0..self.fresh.list.len() {
+            self.dirty_flows.mark(self.fresh.list[index]);
+        }
+        for index in 0..self.dirty_flows.list.len() {
+            let leader = self.dirty_flows.list[index];
+            if self.flows[leader as usize].demands.is_empty() {
+                self.set_rate(leader, self.cap(leader), now);
+            } else {
+                for &(resource, _) in &self.flows[leader as usize].demands {
+                    self.dirty_resources.mark(resource);
+                }
+            }
+        }
+        self.dirty_flows.clear();
+        self.share(now);
+        self.fresh.clear();
+        self.changed.len()
+    }
+
+    /// The leader of a changed activity.
+    pub(crate) fn changed(&self, index: usize) -> u32 {
+        self.changed[index]
+    }
+
+    /// Asks the model about one device.
+    fn interfere(&mut self, device: usize) {
+        let Some(model) = self.sharers.interference else { return };
+        self.views.clear();
+        for &(queue, slot, waiting) in &self.running[device] {
+            let (class, node) = self.program.node_of(slot as usize);
+            let info = &self.program.queues[queue as usize];
+            let kind = self.program.kind[slot as usize];
+            let (queue, device) = (info.id, info.device);
+            self.views.push(TaskView { class, node, kind, queue, device, waiting });
+        }
+        self.rates.clear();
+        self.rates.resize(self.views.len(), 1.0);
+        model.rates(&self.views, &mut self.rates);
+        for (&(queue, _, waiting), &rate) in self.running[device].iter().zip(&self.rates) {
+            let rate = if rate >= MIN_RATE { rate.min(MAX_RATE) } else { MIN_RATE };
+            let before = std::mem::replace(&mut self.slowed[queue as usize], rate);
+            let leader = self.leader[queue as usize];
+            if !waiting && leader != NONE && before != rate {
+                self.dirty_flows.mark(leader);
+            }
+        }
+    }
+
+    /// The rate of an activity if resources were plenty.
+    fn cap(&self, leader: u32) -> f64 {
+        let members = self.flows[leader as usize].members.iter();
+        let rates = members.map(|&m| self.slowed[self.program.queue[m as usize] as usize]);
+        rates.fold(MAX_RATE, f64::min)
+    }
+
+    fn set_rate(&mut self, leader: u32, rate: f64, now: i64) {
+        let flow = &mut self.flows[leader as usize];
+        let same = flow.rate == rate;
+        if !same {
+            flow.left = (flow.left - (now - flow.since) as f64 * flow.rate).max(0.0);
+            (flow.since, flow.rate) = (now, rate);
+            // `as` stops at the ends of the range.
+            flow.end = now.saturating_add((flow.left / rate).round() as i64);
+            flow.epoch = flow.epoch.wrapping_add(1);
+        }
+        if !same || self.fresh.marked[leader as usize] {
+            self.changed.push(leader);
+        }
+    }
+
+    /// Shares the dirty resources and all that are connected to them.
+    fn share(&mut self, now: i64) {
+        let mut leaders = Dirty::default();
+        if self.dirty_resources.list.is_empty() {
+            return;
+        }
+        leaders.marked.resize(self.flows.len(), false);
+        let mut at = 0;
+        while let Some(&resource) = self.dirty_resources.list.get(at) {
+            at += 1;
+            for &leader in &self.users[resource as usize] {
+                if leaders.mark(leader) {
+                    for &(other, _) in &self.flows[leader as usize].demands {
+                        self.dirty_resources.mark(other);
+                    }
+                }
+            }
+        }
+        leaders.list.sort_unstable();
+        self.dirty_resources.list.sort_unstable();
+        for (leader, rate) in self.fill(&leaders.list) {
+            self.set_rate(leader, rate, now);
+        }
+        self.dirty_resources.clear();
+    }
+
+    /// Progressive filling: all rates rise together until a flow has all it can use or a resource
+    /// is used up; those flows stay there and the others rise on.
+    fn fill(&self, leaders: &[u32]) -> Vec<(u32, f64)> {
+        // Leader, most it can use, how fast its rate rises.
+        let mut open: Vec<(u32, f64, f64)> =
+            leaders.iter().map(|&leader| (leader, self.cap(leader), self.weight(leader))).collect();
+        let resources = &self.dirty_resources.list;
+        let mut spare: Vec<f64> =
+            resources.iter().map(|&r| self.sharers.capacities[r as usize]).collect();
+        let place = |resource: u32| resources.binary_search(&resource).unwrap_or_default();
+        let mut rates = Vec::with_capacity(open.len());
+        while !open.is_empty() {
+            let mut slope = vec![0.0; spare.len()];
+            for &(leader, _, weight) in &open {
+                for &(resource, amount) in &self.flows[leader as usize].demands {
+                    slope[place(resource)] += amount * weight;
+                }
+            }
+            let full = |place: usize| spare[place].max(0.0) / slope[place];
+            let level_of = |(leader, cap, weight): (u32, f64, f64)| {
+                let demands = self.flows[leader as usize].demands.iter();
+                demands.map(|&(resource, _)| full(place(resource))).fold(cap / weight, f64::min)
+            };
+            let level = open.iter().map(|&flow| level_of(flow)).fold(f64::INFINITY, f64::min);
+            let limit = level * (1.0 + 1e-12);
+            let (done, rest): (Vec<_>, Vec<_>) =
+                open.iter().partition(|&&flow| level_of(flow) <= limit);
+            for (leader, cap, weight) in done {
+                let rate = (level * weight).min(cap).max(MIN_RATE);
+                for &(resource, amount) in &self.flows[leader as usize].demands {
+                    spare[place(resource)] -= amount * rate;
+                }
+                rates.push((leader, rate));
+            }
+            open = rest;
+        }
+        rates
+    }
+
+    fn weight(&self, leader: u32) -> f64 {
+        match self.sharers.sharing {
+            Sharing::Rate => 1.0,
+            Sharing::Usage => {
+                let amounts = self.flows[leader as usize].demands.iter().map(|(_, amount)| *amount);
+                1.0 / amounts.fold(0.0, f64::max)
+            }
+        }
+    }
+}
