@@ -1,6 +1,6 @@
 //! The built-in catalogue: complete, sourced, within physical bounds, and equal to known figures.
 
-use foretrain_core::DType;
+use foretrain_core::{Bandwidth, DType};
 use foretrain_hardware::{Catalogue, Cluster, Device, DeviceKind, Level, LinkKind, NicKind, Node};
 
 fn catalogue() -> &'static Catalogue {
@@ -239,7 +239,7 @@ fn check_node(node: &Node) {
     };
     assert!(expected.contains(&rate), "{name}: {rate} GB/s");
     if node.intra.kind.is_nvlink() {
-        let per_link = node.intra.link_bandwidth().map_or(0.0, |rate| rate.gb_per_sec());
+        let per_link = node.intra.link_bandwidth().map_or(0.0, Bandwidth::gb_per_sec);
         assert!((20.0..=50.0).contains(&per_link), "{name}: {per_link} GB/s per link");
     }
     assert!((0.5..=1.0).contains(&node.intra.efficiency), "{name}");
