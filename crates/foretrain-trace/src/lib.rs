@@ -7,6 +7,7 @@
 //! *Architecture invariant:* nothing here knows a file format, and nothing is dropped without a
 //! line in the ledger.
 
+pub mod align;
 pub mod build;
 pub mod category;
 pub mod collectives;
