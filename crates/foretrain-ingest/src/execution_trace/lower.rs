@@ -19,11 +19,12 @@ use super::hierarchy::{self, Hierarchy};
 use super::parameters::Parameters;
 use super::record::Record;
 use super::threads::{HostNode, ThreadOrder};
-use super::{flops, tensors};
+use super::{adopt, flops, tensors};
 
 /// Builds the graph. `records` are sorted by id, without repetitions.
 pub(super) fn lower(records: &[Record<'_>], path: &str, ledger: &mut Ledger) -> StepGraph {
-    let hierarchy = Hierarchy::new(records, ledger);
+    let mut hierarchy = Hierarchy::new(records, ledger);
+    adopt::adopt(records, &mut hierarchy, ledger);
     let shape = Shape::new(records, &hierarchy);
     let mut lowering = Lowering {
         records,

@@ -5,6 +5,7 @@
 //! mostly no times; nodes without a recorded duration have zero work and say so in their
 //! `provenance` attribute. Files merged with a Kineto trace carry durations and device activity.
 
+mod adopt;
 pub(crate) mod communication;
 mod cycles;
 mod document;
