@@ -102,7 +102,7 @@ impl Metadata {
         let mut metadata = Self::default();
         let _ = wire::fields(bytes, |number, value| match (number, value) {
             (1, Value::Bytes(text)) => {
-                metadata.schema = Some(short(&String::from_utf8_lossy(text)))
+                metadata.schema = Some(short(&String::from_utf8_lossy(text)));
             }
             (2, Value::Bytes(attribute)) => {
                 if let Ok((name, content)) = parse_attribute(attribute)

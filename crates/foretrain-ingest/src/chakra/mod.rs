@@ -40,7 +40,7 @@ pub fn looks_like(prefix: &[u8]) -> bool {
 fn is_version(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(u8::is_ascii_digit)
         && bytes.len() <= 64
-        && bytes.iter().all(|b| b.is_ascii_graphic())
+        && bytes.iter().all(u8::is_ascii_graphic)
 }
 
 fn starts_with_name(mut attribute: &[u8]) -> bool {
@@ -78,9 +78,12 @@ pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<StepGraph> 
         match ChakraNode::parse(message, &mut unknown) {
             Ok(node) => nodes.push(node),
             Err(error) => {
-                ledger.record_at(Severity::Dropped, "damaged-node", "a node cannot be read", || {
-                    format!("message {at}: {}", describe(error))
-                })
+                ledger.record_at(
+                    Severity::Dropped,
+                    "damaged-node",
+                    "a node cannot be read",
+                    || format!("message {at}: {}", describe(error)),
+                );
             }
         }
     }

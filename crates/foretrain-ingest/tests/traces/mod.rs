@@ -7,6 +7,7 @@ use foretrain_core::{Ledger, Nanos};
 use foretrain_graph::{NodeId, NodeKind, StepGraph};
 
 /// The folder of real data, if this machine has it.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests must see what was skipped")]
 pub(crate) fn data() -> Option<PathBuf> {
     let root = std::env::var_os("FORETRAIN_DATA").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
