@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foretrain_core::{InputError, Ledger, Nanos, Result, Severity};
+use foretrain_core::{Bytes, InputError, Ledger, Nanos, Result, Severity};
 use foretrain_trace::Trace;
 use rayon::prelude::*;
 
@@ -14,7 +15,9 @@ use crate::options::ReadOptions;
 use crate::source::discover::{is_readable, refusal};
 use crate::source::rank::{NamedRank, rank_of};
 use crate::source::sniff::SNIFF_BYTES;
-use crate::source::{FileKind, Source, TraceFile, discover, open, open_bytes, read_up_to, sniff};
+use crate::source::{
+    FileKind, TraceFile, discover, open, open_bytes, read_up_to, size_of_file, sniff,
+};
 
 /// How far reading has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +38,8 @@ pub struct Progress<'a> {
 /// If the file cannot be read, is something else (the message names what), exceeds the memory
 /// cap, or (strict) is damaged.
 pub fn read_trace(path: &Path, options: &ReadOptions) -> Result<(Trace, Ledger)> {
-    let budget = Budget::new(options, 0);
-    let (mut trace, mut ledger) = read_file(path, options, &budget, &|_| {})?;
+    let budget = Budget::new(options, 1);
+    let (mut trace, mut ledger) = read_file(path, options, &|heap| budget.hold(0, heap), &|_| {})?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name_or_assume_rank(&mut trace, &name, &mut ledger);
     Ok((trace, ledger))
@@ -51,9 +54,9 @@ pub fn read_trace_bytes(
     path: &str,
     options: &ReadOptions,
 ) -> Result<(Trace, Ledger)> {
-    let budget = Budget::new(options, 0);
+    let budget = Budget::new(options, 1);
     let reopen = || open_bytes(bytes).map_err(|error| InputError::io(&error, path));
-    let watch = |_, _, heap| budget.hold(0, heap);
+    let watch = |_, heap| budget.hold(0, heap);
     let (mut trace, mut ledger) = read_text(reopen, path, options, &watch)?;
     name_or_assume_rank(&mut trace, path.rsplit('/').next().unwrap_or(path), &mut ledger);
     Ok((trace, ledger))
@@ -79,8 +82,7 @@ pub fn read_ranks(
         .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
     let budget = Budget::new(options, files.len());
     let read = |(index, file): (usize, &TraceFile)| {
-        let budget = Budget { index, ..budget.share() };
-        read_file(&file.path, options, &budget, progress)
+        read_file(&file.path, options, &|heap| budget.hold(index, heap), progress)
     };
     // All results are looked at in order, so the error reported is the first one's.
     let results: Vec<Result<(Trace, Ledger)>> =
@@ -185,43 +187,28 @@ fn name_or_assume_rank(trace: &mut Trace, name: &str, ledger: &mut Ledger) {
 
 /// What the tables of all ranks take, against the cap. Every reader states its own share, so
 /// the verdict does not depend on who comes first.
-struct Budget<'a> {
+struct Budget {
     cap: Option<u64>,
-    index: usize,
-    shares: std::borrow::Cow<'a, [AtomicShare]>,
+    shares: Vec<AtomicU64>,
 }
 
-/// A counter that a [`Budget`] can lend.
-struct AtomicShare(AtomicU64);
-
-impl Clone for AtomicShare {
-    fn clone(&self) -> Self {
-        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
-    }
-}
-
-impl Budget<'_> {
-    fn new(options: &ReadOptions, files: usize) -> Budget<'static> {
-        let shares = (0..files.max(1)).map(|_| AtomicShare(AtomicU64::new(0))).collect();
-        let cap = options.memory_cap.map(foretrain_core::Bytes::get);
-        Budget { cap, index: 0, shares: std::borrow::Cow::Owned(shares) }
+impl Budget {
+    fn new(options: &ReadOptions, files: usize) -> Self {
+        let shares = (0..files).map(|_| AtomicU64::new(0)).collect();
+        Self { cap: options.memory_cap.map(Bytes::get), shares }
     }
 
-    fn share(&self) -> Budget<'_> {
-        Budget { cap: self.cap, index: 0, shares: std::borrow::Cow::Borrowed(&self.shares) }
-    }
-
-    /// States what this reader's table takes now.
+    /// States what one reader's table takes now.
     fn hold(&self, index: usize, bytes: u64) -> Result<()> {
         let Some(cap) = self.cap else { return Ok(()) };
         if let Some(share) = self.shares.get(index) {
-            share.0.store(bytes, Ordering::Relaxed);
+            share.store(bytes, Ordering::Relaxed);
         }
-        let total: u64 = self.shares.iter().map(|share| share.0.load(Ordering::Relaxed)).sum();
+        let total: u64 = self.shares.iter().map(|share| share.load(Ordering::Relaxed)).sum();
         if total <= cap {
             return Ok(());
         }
-        let cap = foretrain_core::Bytes::new(cap);
+        let cap = Bytes::new(cap);
         Err(InputError::new(format!("the tables would exceed the memory cap of {cap}"))
             .hint("leave out Python frames, or read fewer ranks, categories or a time window"))
     }
@@ -230,26 +217,18 @@ impl Budget<'_> {
 fn read_file(
     path: &Path,
     options: &ReadOptions,
-    budget: &Budget<'_>,
+    hold: &dyn Fn(u64) -> Result<()>,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<(Trace, Ledger)> {
-    let probe = open(path, false)?;
-    let (taken, total) = (std::sync::Mutex::new(std::sync::Arc::clone(&probe.taken)), probe.size);
-    drop(probe);
-    let reopen = || {
-        let Source { text, taken: count, .. } = open(path, options.threads != 1)?;
-        if let Ok(mut taken) = taken.lock() {
-            *taken = count;
-        }
-        Ok(text)
-    };
-    let watch = |_, events, heap| {
-        let read_bytes = taken.lock().map_or(0, |count| count.load(Ordering::Relaxed));
-        progress(Progress { path, read_bytes, total_bytes: total, events });
-        budget.hold(budget.index, heap)
+    let total_bytes = size_of_file(path)?.unwrap_or(0);
+    let taken = Arc::new(AtomicU64::new(0));
+    let reopen = || open(path, options.threads != 1, &taken);
+    let watch = |events, heap| {
+        let read_bytes = taken.load(Ordering::Relaxed).min(total_bytes);
+        progress(Progress { path, read_bytes, total_bytes, events });
+        hold(heap)
     };
     read_text(reopen, &path.display().to_string(), options, &watch)
-        .map_err(|error| error.in_file(path))
 }
 
 /// Reads a document that can be opened more than once.

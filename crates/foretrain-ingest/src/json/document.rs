@@ -18,11 +18,13 @@ pub struct Limits {
     pub item_bytes: usize,
     /// Bytes searched for the next event before what was searched is let go.
     pub search_bytes: usize,
+    /// Bytes asked of the source at a time.
+    pub block_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { item_bytes: 256 << 20, search_bytes: 16 << 20 }
+        Self { item_bytes: 256 << 20, search_bytes: 16 << 20, block_bytes: BLOCK }
     }
 }
 
@@ -105,8 +107,6 @@ pub struct Document<R> {
     // Whether the top level is an object around the array of events.
     wrapped: bool,
     lost_members: u32,
-    // Bytes asked for at a time; tests make it small.
-    block: usize,
     limits: Limits,
 }
 
@@ -124,7 +124,6 @@ impl<R: Read> Document<R> {
             state: State::Start,
             wrapped: false,
             lost_members: 0,
-            block: BLOCK,
             limits,
         }
     }
@@ -165,7 +164,7 @@ impl<R: Read> Document<R> {
         self.let_go();
         let held = self.buffer.len();
         // A long item is scanned anew after each block, so blocks grow with what is held.
-        let wanted = held + self.block.max(held);
+        let wanted = held + self.limits.block_bytes.max(held).max(1);
         self.buffer.resize(wanted, 0);
         let mut end = held;
         while end < wanted && !self.ended {

@@ -58,9 +58,8 @@ fn walk(text: &[u8]) -> Seen {
 fn walk_split(text: &[u8], cut: usize) -> Seen {
     let mut seen = Seen::default();
     let source = Pieces { text, cuts: vec![cut], at: 0 };
-    let mut document = Document::new(source, Limits::default());
-    document.block = cut.max(1);
-    document.walk(&mut seen).unwrap_or_else(|never| match never {});
+    let limits = Limits { block_bytes: cut, ..Limits::default() };
+    Document::new(source, limits).walk(&mut seen).unwrap_or_else(|never| match never {});
     seen
 }
 

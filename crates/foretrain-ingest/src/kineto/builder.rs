@@ -190,6 +190,7 @@ impl<'a> Builder<'a> {
         }
         let Ok(row) = u32::try_from(self.trace.len()) else {
             return Err(InputError::new("more than 4294967295 events in one trace")
+                .in_file(&self.trace.meta.path)
                 .hint("read a time window or fewer categories"));
         };
         let name_text = decode(event.field(Field::Name), window);
@@ -302,7 +303,7 @@ impl<'a> Builder<'a> {
 
     /// Completes the table.
     pub(super) fn finish(mut self) -> Result<(Trace, Ledger)> {
-        (self.watch)(0, self.counts.seen, self.heap_bytes())?;
+        (self.watch)(self.counts.seen, self.heap_bytes())?;
         self.finish_pairs();
         if self.ascend_tasks > 0 {
             let (processes, threads) = (self.tracks.process_names(), self.tracks.thread_names());
@@ -473,8 +474,8 @@ impl Sink for Builder<'_> {
         Ok(())
     }
 
-    fn progress(&mut self, bytes: u64) -> Result<()> {
+    fn progress(&mut self, _: u64) -> Result<()> {
         self.options.cancel.check()?;
-        (self.watch)(bytes, self.counts.seen, self.heap_bytes())
+        (self.watch)(self.counts.seen, self.heap_bytes())
     }
 }

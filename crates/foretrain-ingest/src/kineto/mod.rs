@@ -22,9 +22,9 @@ use crate::options::ReadOptions;
 use builder::Builder;
 pub(crate) use header::Header;
 
-/// Calls from inside a reader: the uncompressed bytes and events so far and the bytes that the
-/// table takes. An error stops the reader.
-pub(crate) type Watch<'a> = &'a dyn Fn(u64, u64, u64) -> Result<()>;
+/// Calls from inside a reader: the events so far and the bytes that the table takes. An error
+/// stops the reader.
+pub(crate) type Watch<'a> = &'a dyn Fn(u64, u64) -> Result<()>;
 
 /// Reads the events of one document into a table. The rank is set only if the document tells.
 ///

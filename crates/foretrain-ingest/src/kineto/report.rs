@@ -10,7 +10,8 @@ const PREVIEW: usize = 120;
 /// The place of damage: byte, line and the text there.
 pub(super) fn place(damage: &Damage<'_>) -> String {
     let text = String::from_utf8_lossy(damage.preview);
-    let preview: String = text.chars().take(PREVIEW).flat_map(char::escape_debug).collect();
+    let visible = |c: char| if c.is_control() { ' ' } else { c };
+    let preview: String = text.chars().take(PREVIEW).map(visible).collect();
     format!("byte {} (line {}): {preview}", damage.offset, damage.line)
 }
 

@@ -54,35 +54,34 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// The uncompressed text of a file as a stream.
-pub(crate) struct Source {
-    /// The text.
-    pub(crate) text: Box<dyn Read + Send>,
-    /// Bytes taken from the disk so far.
-    pub(crate) taken: Arc<AtomicU64>,
-    /// Bytes on the disk.
-    pub(crate) size: u64,
-}
-
-/// Opens a file. With `threaded`, decompression runs beside the reader.
-pub(crate) fn open(path: &Path, threaded: bool) -> Result<Source> {
+/// The uncompressed text of a file as a stream; `taken` counts the bytes from the disk. With
+/// `threaded`, decompression runs beside the reader.
+pub(crate) fn open(
+    path: &Path,
+    threaded: bool,
+    taken: &Arc<AtomicU64>,
+) -> Result<Box<dyn Read + Send>> {
     let fail = |error: io::Error| InputError::io(&error, path);
-    let file = File::open(path).map_err(fail)?;
-    let metadata = file.metadata().map_err(fail)?;
-    if metadata.is_dir() {
+    if size_of_file(path)?.is_none() {
         return Err(InputError::new("expected a file, found a directory").in_file(path));
     }
-    let taken = Arc::new(AtomicU64::new(0));
-    let counted = Counted { inner: file, count: Arc::clone(&taken) };
+    let inner = File::open(path).map_err(fail)?;
+    taken.store(0, Ordering::Relaxed);
+    let counted = Counted { inner, count: Arc::clone(taken) };
     let mut reader = BufReader::with_capacity(BLOCK, counted);
     let packing = Packing::of(reader.fill_buf().map_err(fail)?);
-    let text: Box<dyn Read + Send> = match unpack(packing, reader).map_err(fail)? {
-        text if threaded && packing != Packing::Plain => {
-            Box::new(inflate::InflateThread::new(text))
-        }
-        text => text,
-    };
-    Ok(Source { text, taken, size: metadata.len() })
+    let text: Box<dyn Read + Send> = unpack(packing, reader).map_err(fail)?;
+    Ok(match packing {
+        Packing::Plain => text,
+        _ if threaded => Box::new(inflate::InflateThread::new(text)),
+        _ => text,
+    })
+}
+
+/// Bytes on the disk; none for a directory.
+pub(crate) fn size_of_file(path: &Path) -> Result<Option<u64>> {
+    let metadata = path.metadata().map_err(|error| InputError::io(&error, path))?;
+    Ok((!metadata.is_dir()).then(|| metadata.len()))
 }
 
 /// The uncompressed text of bytes in memory.
@@ -103,8 +102,8 @@ fn unpack<'a, R: BufRead + Send + 'a>(
 
 /// Up to `limit` bytes of text from the start of a file. A broken stream gives what it holds.
 pub(crate) fn head(path: &Path, limit: usize) -> Result<Vec<u8>> {
-    let mut source = open(path, false)?;
-    Ok(read_up_to(&mut source.text, limit))
+    let mut text = open(path, false, &Arc::default())?;
+    Ok(read_up_to(&mut text, limit))
 }
 
 pub(crate) fn read_up_to(text: &mut impl Read, limit: usize) -> Vec<u8> {
