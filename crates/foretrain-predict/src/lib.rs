@@ -1,1 +1,16 @@
-//! Answers: from a trace and a cluster to step time, scaling, breakdown and evidence.
+//! Answers composed of the floors below: what is in a trace, how faithfully it replays, and how
+//! long its step takes on another cluster at another size.
+
+pub mod answer;
+pub mod breakdown;
+mod devices;
+pub mod recording;
+pub mod replay;
+pub mod roles;
+pub mod scale;
+mod transfer;
+
+pub use answer::{Prediction, SizePrediction};
+pub use breakdown::{Breakdown, Owner};
+pub use recording::Recording;
+pub use scale::{PredictOptions, predict};

@@ -1,1 +1,16 @@
-//! Passes over step graphs: gradient buckets, scale-out, removal and scaling.
+//! Passes over step graphs: gradient synchronisation by PyTorch's DDP rules, and re-costing of
+//! collectives for another number of ranks.
+//!
+//! A pass takes a graph and returns a changed one; it never simulates and never looks at a
+//! cluster. What a collective costs is asked of the caller, so passes and cost models combine
+//! freely.
+//!
+//! *Architecture invariant:* the engine knows none of these passes.
+
+pub mod buckets;
+pub mod ddp;
+pub mod recost;
+
+pub use buckets::{BucketCaps, assign_buckets};
+pub use ddp::{DdpInserted, insert_ddp};
+pub use recost::{CollectiveNode, collectives, recost_collectives};

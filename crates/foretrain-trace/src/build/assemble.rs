@@ -23,9 +23,9 @@ use crate::table::TrackId;
 
 /// Name of the mark at a step's start.
 pub const STEP_BEGIN: &str = "step begin";
-/// Node attribute: row of the device event in its trace. Ties a carried-in node to the node of the
-/// step that launched it.
-pub(super) const TRACE_ROW: &str = "trace_row";
+/// Node attribute: row of the event in its trace, for device work and host-side collectives. Ties a
+/// carried-in node to the node of the step that launched it.
+pub const TRACE_ROW: &str = "trace_row";
 /// Name of the mark at a step's end.
 pub const STEP_END: &str = "step end";
 
@@ -134,6 +134,9 @@ impl Assembler<'_> {
         }
         let id = self.graph.add_node(node);
         self.set_recorded(id, piece.start, piece.end);
+        if let Work::Collective { row } = piece.work {
+            self.graph.node_attributes.set_i64(TRACE_ROW, id.index(), i64::from(row));
+        }
         self.set_gradient(id, piece.row);
         id
     }
@@ -350,9 +353,9 @@ impl Assembler<'_> {
                     let previous = self.piece_nodes[t][i - 1];
                     self.edge(Edge::new(previous, node, EdgeKind::ThreadOrder));
                 }
-                if let Work::Wait { targets, .. } = &piece.work {
+                if let Work::Wait { targets, overhead } = &piece.work {
                     for target in targets {
-                        self.connect_wait(node, *target);
+                        self.connect_wait(node, *target, piece.end - *overhead);
                     }
                 }
             }
@@ -362,7 +365,8 @@ impl Assembler<'_> {
         }
     }
 
-    fn connect_wait(&mut self, node: NodeId, target: Target) {
+    /// `over` is when the wait was over and only the call's own cost remained.
+    fn connect_wait(&mut self, node: NodeId, target: Target, over: Nanos) {
         let (source, kind) = match target {
             Target::Device(row) => (self.node_of_row.get(&row).copied(), EdgeKind::HostSync),
             Target::QueueSlot(row) => (self.node_of_row.get(&row).copied(), EdgeKind::LaunchQueue),
@@ -370,8 +374,14 @@ impl Assembler<'_> {
                 (self.piece_nodes.get(thread).and_then(|n| n.get(piece)).copied(), EdgeKind::Data)
             }
         };
+        let lag = match target {
+            Target::QueueSlot(row) => {
+                (over - self.context.trace.end(row as usize)).clamp_positive()
+            }
+            _ => Nanos::ZERO,
+        };
         if let Some(source) = source {
-            self.edge(Edge::new(source, node, kind).inferred());
+            self.edge(Edge::new(source, node, kind).with_lag(lag).inferred());
         }
     }
 

@@ -236,6 +236,7 @@ fn add_joins(
                 .map(|&(thread, block)| Target::Thread(thread, block))
                 .collect(),
             last_end: join.end,
+            most: Nanos::MAX,
         };
         cuts.entry(main).or_default().push((wait.start, NO_ROW, Cut::Wait(wait)));
     }
@@ -272,7 +273,7 @@ fn pieces(blocks: &[Block], mut cuts: Vec<(Nanos, u32, Cut)>) -> Vec<Piece> {
                 Cut::Here => {}
                 Cut::Wait(wait) => {
                     let end = wait.end.min(block.end);
-                    let overhead = end - cursor.max(wait.last_end.min(end));
+                    let overhead = (end - cursor.max(wait.last_end.min(end))).min(wait.most);
                     let work = Work::Wait { targets: wait.targets, overhead };
                     push(cursor, end, work, row, &mut fresh);
                     cursor = end;

@@ -23,7 +23,7 @@ mod steady;
 mod sync;
 mod typical;
 
-pub use assemble::{STEP_BEGIN, STEP_END};
+pub use assemble::{STEP_BEGIN, STEP_END, TRACE_ROW};
 pub use context::Context;
 pub use steady::steady_step;
 pub use typical::{DEFAULT_QUEUE_CAPACITY, Typical};

@@ -33,6 +33,7 @@ pub fn steady_step(
         .collect();
     let mut builder = Builder { source: &graphs[base], out: StepGraph::new(), new_id: Vec::new() };
     builder.copy_nodes(graphs, &matches);
+    builder.keep_totals(graphs, &used);
     builder.copy_edges(graphs, &matches);
     builder.link_carried(graphs, base, &lookups[&base]);
     builder.close_cycle(step_gap(steps), typical);
@@ -40,8 +41,8 @@ pub fn steady_step(
     let mut out = builder.out;
     out.meta = graphs[base].meta.clone();
     out.meta.step = format!("median of {} steps", used.len());
-    let mut times: Vec<i64> = used.iter().map(|&i| steps.steps[i].duration().nanos()).collect();
-    out.meta.recorded_step = median_i64(&mut times).map(Nanos::from_nanos);
+    let times: Vec<i64> = used.iter().map(|&i| steps.steps[i].duration().nanos()).collect();
+    out.meta.recorded_step = middle(&times);
     Some(out)
 }
 
@@ -136,7 +137,7 @@ impl Builder<'_> {
                 .filter_map(|(i, found)| Some(graphs[*i].work(found[id.index()]?).nanos()))
                 .collect();
             let node = self.source.node(id);
-            let work = median_i64(&mut works.clone()).map_or(node.work, Nanos::from_nanos);
+            let work = middle(&works).unwrap_or(node.work);
             let new = self.out.add_node(Node { work, ..node });
             let attributes = &mut self.out.node_attributes;
             attributes.copy_row(new.index(), &self.source.node_attributes, id.index());
@@ -145,6 +146,35 @@ impl Builder<'_> {
                 attributes.set_f64(well_known::WORK_SPREAD, new.index(), spread);
             }
             self.new_id.push(Some(new));
+        }
+    }
+
+    /// Durations are skewed, so medians of nodes sum to less than a usual step's total. Scales the
+    /// nodes of each queue so that their sum is the median of the recorded sums.
+    fn keep_totals(&mut self, graphs: &[StepGraph], used: &[usize]) {
+        let recorded: Vec<FxHashMap<(&str, NodeKind), i64>> =
+            used.iter().map(|&i| totals(&graphs[i])).collect();
+        let own = totals(&self.out);
+        let factors: FxHashMap<(&str, NodeKind), f64> = own
+            .keys()
+            .filter_map(|key| {
+                let sums: Vec<i64> = recorded.iter().filter_map(|t| t.get(key).copied()).collect();
+                let own = own[key] as f64;
+                let factor = middle(&sums)?.nanos() as f64 / own;
+                (own > 0.0).then_some((*key, factor.clamp(0.5, 2.0)))
+            })
+            .collect();
+        let works: Vec<(NodeId, Nanos)> = self
+            .out
+            .node_ids()
+            .filter_map(|id| {
+                let queue = self.out.queues[self.out.queue(id).index()].name.as_str();
+                let factor = factors.get(&(queue, self.out.kind(id)))?;
+                Some((id, self.out.work(id).scale(*factor)))
+            })
+            .collect();
+        for (id, work) in works {
+            self.out.set_work(id, work);
         }
     }
 
@@ -158,7 +188,7 @@ impl Builder<'_> {
         for edge in self.source.edges() {
             let (src, dst) = (self.new_id[edge.src.index()], self.new_id[edge.dst.index()]);
             let (Some(src), Some(dst)) = (src, dst) else { continue };
-            let mut seen: Vec<i64> = matches
+            let seen: Vec<i64> = matches
                 .iter()
                 .zip(&lags)
                 .filter_map(|((_, found), lags)| {
@@ -166,7 +196,7 @@ impl Builder<'_> {
                     lags.get(&pair).map(|lag| lag.nanos())
                 })
                 .collect();
-            let lag = median_i64(&mut seen).map_or(edge.lag, Nanos::from_nanos);
+            let lag = middle(&seen).unwrap_or(edge.lag);
             self.out.add_edge(Edge { src, dst, lag, ..*edge });
         }
     }
@@ -291,7 +321,7 @@ impl Builder<'_> {
             .out
             .edges()
             .iter()
-            .filter(|e| e.kind == EdgeKind::Launch && self.out.kind(e.dst) != NodeKind::Copy)
+            .filter(|e| e.kind == EdgeKind::Launch && e.distance == 0)
             .map(|e| (e.src, e.dst))
             .collect();
         let start = |id: NodeId| {
@@ -301,6 +331,26 @@ impl Builder<'_> {
         launches.sort_by_key(|&(host, kernel)| (start(host), host, kernel));
         launches
     }
+}
+
+/// Work of each kind on each queue, carried-in work aside.
+fn totals(graph: &StepGraph) -> FxHashMap<(&str, NodeKind), i64> {
+    let mut totals = FxHashMap::default();
+    for id in graph.node_ids().filter(|&id| !is_carried(graph, id)) {
+        let queue = graph.queues[graph.queue(id).index()].name.as_str();
+        *totals.entry((queue, graph.kind(id))).or_insert(0) += graph.work(id).nanos();
+    }
+    totals
+}
+
+/// The median, the mean of the middle two for an even count. Of only two, the smaller: what
+/// disturbs a step adds time, and two values cannot outvote a disturbance.
+fn middle(values: &[i64]) -> Option<Nanos> {
+    if let [a, b] = values {
+        return Some(Nanos::from_nanos(*a.min(b)));
+    }
+    let values: Vec<f64> = values.iter().map(|&v| v as f64).collect();
+    median(&values).map(Nanos::from_nanos_f64)
 }
 
 /// Robust standard deviation over median, from three values on.

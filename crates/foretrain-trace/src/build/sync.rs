@@ -4,7 +4,6 @@ use foretrain_core::Nanos;
 
 use super::context::Context;
 use super::host::Target;
-use crate::category::Category;
 use crate::index::is_graph_launch;
 
 /// A call longer than this that frees or allocates memory may have waited for the device.
@@ -24,6 +23,8 @@ pub(super) struct Wait {
     pub(super) targets: Vec<Target>,
     /// When the last target was over.
     pub(super) last_end: Nanos,
+    /// What the call costs at most when it need not wait; the rest of its tail belongs to the wait.
+    pub(super) most: Nanos,
 }
 
 /// What a runtime call synchronises with.
@@ -69,6 +70,7 @@ pub(super) fn wait_of_call(context: &Context<'_>, call: u32) -> Option<Wait> {
         end,
         targets: over.into_iter().map(Target::Device).collect(),
         last_end: last_end.min(end),
+        most: Nanos::MAX,
     })
 }
 
@@ -154,11 +156,11 @@ fn queue_wait(context: &Context<'_>, call: u32) -> Option<Wait> {
     let ended = rows.partition_point(|&row| trace.end(row as usize) <= end);
     let head = *rows.get(ended.checked_sub(1)?)?;
     let last_end = trace.end(head as usize);
-    let is_kernel = trace.category[head as usize] == Category::Kernel;
-    (is_kernel && last_end > start && end - last_end <= RETURN_SLACK.scale(4.0)).then_some(Wait {
+    (last_end > start && end - last_end <= RETURN_SLACK.scale(4.0)).then_some(Wait {
         start,
         end,
         targets: vec![Target::QueueSlot(head)],
         last_end,
+        most: typical.launch_call,
     })
 }

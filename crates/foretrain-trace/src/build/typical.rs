@@ -3,7 +3,6 @@
 use foretrain_core::Nanos;
 use foretrain_core::stats::quantile;
 
-use crate::category::Category;
 use crate::index::{NO_ROW, TraceIndex};
 use crate::table::Trace;
 
@@ -83,14 +82,14 @@ fn queue_capacity(trace: &Trace, index: &TraceIndex, launch_call: Nanos) -> (u32
     }
 }
 
-/// For each launch call of kernels, by time: how many device events launched earlier had not yet
+/// For each launch call, by time: how many device events launched earlier had not yet
 /// started when it returned.
 pub(super) fn queue_depths(trace: &Trace, index: &TraceIndex) -> Vec<(u32, u32)> {
     let mut launches: Vec<(Nanos, u32)> = Vec::new();
     let mut starts: Vec<Nanos> = Vec::new();
     for row in index.device_rows() {
         let launch = index.launch[row as usize];
-        if launch != NO_ROW && trace.category[row as usize] == Category::Kernel {
+        if launch != NO_ROW {
             launches.push((trace.end(launch as usize), launch));
             starts.push(trace.start[row as usize]);
         }
