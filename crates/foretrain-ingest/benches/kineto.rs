@@ -62,13 +62,13 @@ fn measure(criterion: &mut Criterion, name: &str, text: &[u8]) {
     group.bench_function("walk", |bencher| {
         bencher.iter(|| {
             let mut count = Count(0);
-            Document::new(text, Limits::default()).walk(&mut count).unwrap();
+            Document::new(text, Limits::default()).walk(&mut count).expect("reads");
             black_box(count.0)
         });
     });
     group.bench_function("read", |bencher| {
         bencher.iter(|| {
-            read_trace_bytes(black_box(text), "rank0.json", &ReadOptions::default()).unwrap()
+            read_trace_bytes(black_box(text), "rank0.json", &ReadOptions::default()).expect("reads")
         });
     });
     group.finish();
@@ -77,9 +77,9 @@ fn measure(criterion: &mut Criterion, name: &str, text: &[u8]) {
 fn kineto(criterion: &mut Criterion) {
     measure(criterion, "generated", &generated(100_000));
     if let Some(path) = std::env::var_os("FORETRAIN_BENCH_TRACE") {
-        let packed = std::fs::read(path).unwrap();
+        let packed = std::fs::read(path).expect("reads");
         let mut text = Vec::new();
-        flate2::read::MultiGzDecoder::new(packed.as_slice()).read_to_end(&mut text).unwrap();
+        flate2::read::MultiGzDecoder::new(packed.as_slice()).read_to_end(&mut text).expect("reads");
         measure(criterion, "real", &text);
     }
 }

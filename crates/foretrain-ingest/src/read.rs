@@ -180,7 +180,10 @@ fn name_or_assume_rank(trace: &mut Trace, name: &str, ledger: &mut Ledger) {
     }
     trace.meta.rank = Some(0);
     trace.meta.rank_source = "assumed: only file".into();
-    trace.meta.world_size.get_or_insert(1);
+    // A stated backend or a collective means that there are other ranks, somewhere.
+    if trace.meta.backend.is_empty() && trace.comm_args.is_empty() {
+        trace.meta.world_size.get_or_insert(1);
+    }
     let message = "no rank stated and only one file; assumed to be rank 0";
     ledger.record(Severity::Inferred, "rank-assumed", message);
 }

@@ -19,7 +19,7 @@ fn with_event_500(event: &[u8]) -> (foretrain_trace::Trace, foretrain_core::Ledg
     let mut events = thousand();
     events[500] = "@@".into();
     let text = document(&events);
-    let at = text.windows(2).position(|w| w == b"@@").unwrap();
+    let at = text.windows(2).position(|w| w == b"@@").expect("stands there");
     let bytes = [&text[..at], event, &text[at + 2..]].concat();
     let (trace, ledger) = read(&bytes);
     let (packed, packed_ledger) = read(&gzip(&bytes));
@@ -133,6 +133,21 @@ fn truncated_files_give_what_they_hold() {
     let (trace, ledger) = read(array.as_bytes());
     assert_eq!((trace.len(), ledger.count("truncated")), (1000, 1));
     assert!(read_trace_bytes(array.as_bytes(), "t.json", &strict()).is_err());
+}
+
+#[test]
+fn a_stream_that_breaks_at_its_very_end_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rank0.json.gz");
+    let mut packed = gzip(&document(&thousand()));
+    let checksum = packed.len() - 8;
+    packed[checksum] ^= 0xff;
+    std::fs::write(&path, &packed).unwrap();
+    for threads in [1, 2] {
+        let options = ReadOptions { threads, ..ReadOptions::default() };
+        let (trace, ledger) = foretrain_ingest::read_trace(&path, &options).unwrap();
+        assert_eq!((trace.len(), ledger.count("truncated")), (1000, 1), "{threads} threads");
+    }
 }
 
 #[test]

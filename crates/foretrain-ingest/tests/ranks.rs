@@ -29,8 +29,8 @@ fn trace_of(seed: usize, events: usize) -> Vec<u8> {
 
 fn write(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = directory.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, bytes).unwrap();
+    fs::create_dir_all(path.parent().expect("has a parent")).expect("can create");
+    fs::write(&path, bytes).expect("can write");
     path
 }
 
@@ -178,7 +178,7 @@ fn named_files_must_be_traces() {
         assert!(!error.hints().is_empty());
     }
     let graph = write(home.path(), "et.json", b"{\"schema\":\"1.0.1\",\"nodes\":[]}");
-    assert_eq!(discover(&[graph.clone()]).unwrap().0[0].kind, FileKind::ExecutionTrace);
+    assert_eq!(discover(std::slice::from_ref(&graph)).unwrap().0[0].kind, FileKind::ExecutionTrace);
     let error = ranks(&graph, &ReadOptions::default()).unwrap_err();
     assert!(error.message().contains("only execution traces"), "{error}");
 }

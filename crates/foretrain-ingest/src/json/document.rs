@@ -163,8 +163,11 @@ impl<R: Read> Document<R> {
         }
         self.let_go();
         let held = self.buffer.len();
-        // A long item is scanned anew after each block, so blocks grow with what is held.
-        let wanted = held + self.limits.block_bytes.max(held).max(1);
+        // Blocks grow with the text, so that small documents stay cheap, and with what is held,
+        // because a long item is scanned anew after each.
+        let so_far = usize::try_from(self.base).unwrap_or(usize::MAX).saturating_add(held);
+        let block = so_far.max(1 << 12).min(self.limits.block_bytes).max(held).max(1);
+        let wanted = held + block;
         self.buffer.resize(wanted, 0);
         let mut end = held;
         while end < wanted && !self.ended {

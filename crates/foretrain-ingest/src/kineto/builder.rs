@@ -362,7 +362,7 @@ impl<'a> Builder<'a> {
         let starts: Vec<i64> = rows.filter_map(dated).collect();
         let any = self.trace.start.iter().map(|start| start.nanos()).min();
         let zero = clock::zero_of(&starts).or(any).unwrap_or(0);
-        let shift = |start: &mut Nanos| *start = *start - Nanos::from_nanos(zero);
+        let shift = |start: &mut Nanos| *start -= Nanos::from_nanos(zero);
         self.trace.start.iter_mut().for_each(shift);
         for flow in &mut self.flows.forward_backward {
             shift(&mut flow.at);

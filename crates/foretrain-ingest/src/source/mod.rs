@@ -54,6 +54,32 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+/// Repeats what broke its stream at every further call. Decompressors report it once, and
+/// whoever looked at the start of the text must not swallow it.
+struct Sticky<R> {
+    inner: R,
+    failure: Option<(io::ErrorKind, String)>,
+}
+
+impl<R> Sticky<R> {
+    fn new(inner: R) -> Self {
+        Self { inner, failure: None }
+    }
+}
+
+impl<R: Read> Read for Sticky<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if let Some((kind, message)) = &self.failure {
+            return Err(io::Error::new(*kind, message.clone()));
+        }
+        self.inner.read(out).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted {
+                self.failure = Some((error.kind(), error.to_string()));
+            }
+        })
+    }
+}
+
 /// The uncompressed text of a file as a stream; `taken` counts the bytes from the disk. With
 /// `threaded`, decompression runs beside the reader.
 pub(crate) fn open(
@@ -73,7 +99,7 @@ pub(crate) fn open(
     let text: Box<dyn Read + Send> = unpack(packing, reader).map_err(fail)?;
     Ok(match packing {
         Packing::Plain => text,
-        _ if threaded => Box::new(inflate::InflateThread::new(text)),
+        _ if threaded => Box::new(Sticky::new(inflate::InflateThread::new(text))),
         _ => text,
     })
 }
@@ -81,7 +107,7 @@ pub(crate) fn open(
 /// Bytes on the disk; none for a directory.
 pub(crate) fn size_of_file(path: &Path) -> Result<Option<u64>> {
     let metadata = path.metadata().map_err(|error| InputError::io(&error, path))?;
-    Ok((!metadata.is_dir()).then(|| metadata.len()))
+    Ok((!metadata.is_dir()).then_some(metadata.len()))
 }
 
 /// The uncompressed text of bytes in memory.
@@ -95,8 +121,8 @@ fn unpack<'a, R: BufRead + Send + 'a>(
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
     Ok(match packing {
         Packing::Plain => Box::new(reader),
-        Packing::Gzip => Box::new(MultiGzDecoder::new(reader)),
-        Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(reader)?),
+        Packing::Gzip => Box::new(Sticky::new(MultiGzDecoder::new(reader))),
+        Packing::Zstd => Box::new(Sticky::new(zstd::stream::read::Decoder::with_buffer(reader)?)),
     })
 }
 
@@ -107,16 +133,8 @@ pub(crate) fn head(path: &Path, limit: usize) -> Result<Vec<u8>> {
 }
 
 pub(crate) fn read_up_to(text: &mut impl Read, limit: usize) -> Vec<u8> {
-    let mut head = vec![0; limit];
-    let mut length = 0;
-    while length < limit {
-        match text.read(&mut head[length..]) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => break,
-        }
-    }
-    head.truncate(length);
+    let mut head = Vec::new();
+    // What came before an error is kept; whoever reads on meets the error again.
+    let _ = text.take(limit as u64).read_to_end(&mut head);
     head
 }

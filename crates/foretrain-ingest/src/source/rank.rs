@@ -46,7 +46,7 @@ fn number_after(name: &str, word: &str) -> Option<u32> {
         let rest = rest.strip_prefix(['-', '_', '.', '=']).unwrap_or(rest);
         let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
         let next = rest[digits.len()..].chars().next();
-        if next.is_some_and(|c| c.is_alphabetic()) { None } else { plausible(digits) }
+        if next.is_some_and(char::is_alphabetic) { None } else { plausible(digits) }
     })
 }
 
