@@ -9,6 +9,7 @@ pub mod replay;
 pub mod roles;
 pub mod scale;
 mod transfer;
+pub mod validate;
 
 pub use answer::{Prediction, SizePrediction};
 pub use breakdown::{Breakdown, Owner};
