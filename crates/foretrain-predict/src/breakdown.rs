@@ -226,7 +226,8 @@ mod tests {
         graph.add_node(node);
         let start = vec![nanos(0), nanos(16_261 - 2_753)];
         let end = vec![nanos(16_261), nanos(16_261 - 2_753 + 6_275)];
-        let class = ClassTimeline { nodes: 2, start, end, wait: vec![nanos(0); 2], ..Default::default() };
+        let class =
+            ClassTimeline { nodes: 2, start, end, wait: vec![nanos(0); 2], ..Default::default() };
         let found = breakdown(&graph, &class, nanos(0), nanos(20_086), &|_| Nanos::ZERO);
         assert_eq!(found.total(), nanos(20_086));
         assert_eq!(found.time(|o| *o == Owner::Compute), nanos(16_261));

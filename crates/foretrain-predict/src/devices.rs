@@ -35,7 +35,7 @@ pub(crate) fn recorded_cluster(
         )),
         None if recording.collectives.ops.is_empty() => {}
         None => warnings.push(format!(
-            "the machine of the recording is not known (device \"{name}\"): recorded communication keeps its time at every size; name it with --recorded-on"
+            "the machine of the recording is not known (device \"{name}\"): communication at other sizes comes from the model alone; name the machine with --recorded-on"
         )),
     }
     cluster
@@ -62,10 +62,9 @@ impl ComputeScale {
             Some(from) if from.name == target.node.device.name => {
                 Self { devices: None, unknown: None }
             }
-            Some(from) => Self {
-                devices: Some((from.clone(), target.node.device.clone())),
-                unknown: None,
-            },
+            Some(from) => {
+                Self { devices: Some((from.clone(), target.node.device.clone())), unknown: None }
+            }
             None => Self { devices: None, unknown: Some(name.to_owned()) },
         }
     }
@@ -86,11 +85,13 @@ impl ComputeScale {
         }
         let Some((from, to)) = &self.devices else { return 0.0 };
         let (mut before, mut after, mut spread) = (0.0, 0.0, 0.0);
-        let ids: Vec<_> = graph.node_ids().filter(|&id| graph.kind(id) == NodeKind::Kernel).collect();
+        let ids: Vec<_> =
+            graph.node_ids().filter(|&id| graph.kind(id) == NodeKind::Kernel).collect();
         for id in ids {
             let node = graph.node(id);
             let get = |name| graph.node_attributes.get_i64(name, id.index());
-            let flops = graph.node_attributes.get_f64(well_known::FLOPS, id.index()).map(Flops::new);
+            let flops =
+                graph.node_attributes.get_f64(well_known::FLOPS, id.index()).map(Flops::new);
             let bytes = get(well_known::BYTES_MOVED).and_then(|b| u64::try_from(b).ok());
             let ratio =
                 kernel_ratio(graph.name(id), node.dtype, flops, bytes.map(Bytes::new), from, to);

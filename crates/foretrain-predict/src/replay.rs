@@ -224,9 +224,7 @@ fn nodes_by_row(graph: &StepGraph) -> FxHashMap<i64, NodeId> {
         .filter(|&id| {
             graph.node_attributes.get_bool(well_known::CARRY_IN, id.index()) != Some(true)
         })
-        .filter_map(|id| {
-            graph.node_attributes.get_i64(TRACE_ROW, id.index()).map(|row| (row, id))
-        })
+        .filter_map(|id| graph.node_attributes.get_i64(TRACE_ROW, id.index()).map(|row| (row, id)))
         .collect()
 }
 

@@ -53,9 +53,7 @@ pub fn group_roles(graph: &StepGraph) -> Vec<GroupRole> {
         .map(|group| {
             let described = from_description(&graph.groups[group].role);
             let (role, reason) = match described {
-                Some(role) => {
-                    (role, format!("described as \"{}\"", graph.groups[group].role))
-                }
+                Some(role) => (role, format!("described as \"{}\"", graph.groups[group].role)),
                 None => from_use(graph, group),
             };
             GroupRole { group, role, reason }

@@ -123,8 +123,7 @@ impl<'a> Base<'a> {
         let layout = layout(recording, &graph);
         let mut warnings = Vec::new();
         let mut evidence = Vec::new();
-        let times: Vec<f64> =
-            recording.step_times().iter().map(|t| t.nanos() as f64).collect();
+        let times: Vec<f64> = recording.step_times().iter().map(|t| t.nanos() as f64).collect();
         let step_time = Nanos::from_nanos_f64(median(&times).unwrap_or(0.0));
         let spread = robust_std(&times).map(|s| s / step_time.nanos().max(1) as f64);
         let (replayed, _) = settled(&graph)?;
@@ -212,11 +211,8 @@ impl<'a> Base<'a> {
         let size = self.layout.replica_size;
         if gpus == 0 || gpus % size != 0 {
             let below = (gpus / size) * size;
-            let near = if below == 0 {
-                format!("{size}")
-            } else {
-                format!("{below} or {}", below + size)
-            };
+            let near =
+                if below == 0 { format!("{size}") } else { format!("{below} or {}", below + size) };
             return Err(InputError::new(format!(
                 "{gpus} devices cannot hold whole replicas: the recorded model replica takes {size}"
             ))
@@ -228,55 +224,66 @@ impl<'a> Base<'a> {
 
     /// Time of every recorded collective at a size.
     fn costs(&self, graph: &StepGraph, gpus: u32, replicas: u32) -> Result<Vec<(NodeId, Cost)>> {
-        let mut fabrics: FxHashMap<(Option<u32>, bool), Option<(Fabric, Fabric)>> =
-            FxHashMap::default();
+        let mut fabrics: FxHashMap<Option<u32>, Fabrics> = FxHashMap::default();
         let mut costs = Vec::new();
         for node in collectives(graph) {
-            let transfer = self.transfers.of(node.id, node.work);
-            let group = node.group.map(|g| g.get());
-            let key = (group, true);
+            let key = node.group.map(|g| g.get());
             if !fabrics.contains_key(&key) {
-                let pair = self.fabrics(graph, &node, replicas)?;
-                fabrics.insert(key, pair);
+                fabrics.insert(key, self.fabrics(graph, &node, replicas)?);
             }
-            let wait = (node.work - transfer).clamp_positive();
-            let cost = match (&fabrics[&key], node.bytes) {
-                (Some((from, to)), Some(bytes)) => {
-                    let call = CollectiveCall { kind: node.kind, bytes, dtype: node.dtype };
-                    let Rescaled { time, ratio, .. } = rescale(transfer, &call, from, to);
-                    // A group that shrinks to one member neither moves data nor waits.
-                    let wait = if to.ranks <= 1 { Nanos::ZERO } else { wait };
-                    Cost { time, wait, ratio, ranks: to.ranks }
-                }
-                (Some((_, to)), None) if to.ranks <= 1 => {
-                    Cost { time: Estimate::exact(Nanos::ZERO), wait: Nanos::ZERO, ratio: 0.0, ranks: 1 }
-                }
-                (pair, _) => Cost {
-                    time: Estimate::with_relative_spread(transfer, 0.3),
-                    wait,
-                    ratio: 1.0,
-                    ranks: pair.as_ref().map_or(gpus, |(_, to)| to.ranks),
-                },
-            };
-            costs.push((node.id, cost));
+            costs.push((node.id, self.cost(&node, &fabrics[&key], gpus)));
         }
         Ok(costs)
     }
 
-    /// The fabric under a node's group, as recorded and as asked for. `None` if unknown.
-    fn fabrics(
-        &self,
-        graph: &StepGraph,
-        node: &CollectiveNode,
-        replicas: u32,
-    ) -> Result<Option<(Fabric, Fabric)>> {
-        let Some(from) = &self.from else { return Ok(None) };
-        let (recorded, scaled) = match node.group {
-            Some(group) => self.placements(graph, group.index(), replicas),
-            None => return Ok(None),
+    /// Measured first: on the fabric it was measured on a transfer keeps its time, on another it is
+    /// scaled by the model's ratio; only where neither is possible does the model speak alone.
+    fn cost(&self, node: &CollectiveNode, fabrics: &Fabrics, gpus: u32) -> Cost {
+        let transfer = self.transfers.of(node.id, node.work);
+        let wait = (node.work - transfer).clamp_positive();
+        let ranks = fabrics.to.as_ref().map_or(gpus, |to| to.ranks);
+        if ranks <= 1 && fabrics.to.is_some() {
+            // A group of one member neither moves data nor waits.
+            return Cost {
+                time: Estimate::exact(Nanos::ZERO),
+                wait: Nanos::ZERO,
+                ratio: 0.0,
+                ranks,
+            };
+        }
+        let call =
+            node.bytes.map(|bytes| CollectiveCall { kind: node.kind, bytes, dtype: node.dtype });
+        match (call, &fabrics.from, &fabrics.to) {
+            (Some(call), Some(from), Some(to)) => {
+                let Rescaled { time, ratio, .. } = rescale(transfer, &call, from, to);
+                Cost { time, wait, ratio, ranks }
+            }
+            (Some(call), None, Some(to)) if !fabrics.same_size => Cost {
+                time: foretrain_cost::collective_time(&call, to).time,
+                wait,
+                ratio: 1.0,
+                ranks,
+            },
+            _ => {
+                let spread = if fabrics.same_size { 0.1 } else { 0.3 };
+                let time = Estimate::with_relative_spread(transfer, spread);
+                Cost { time, wait, ratio: 1.0, ranks }
+            }
+        }
+    }
+
+    /// The fabric under a node's group, as recorded and as asked for.
+    fn fabrics(&self, graph: &StepGraph, node: &CollectiveNode, replicas: u32) -> Result<Fabrics> {
+        let Some(group) = node.group else {
+            return Ok(Fabrics { from: None, to: None, same_size: true });
         };
-        let (Some(recorded), Some(scaled)) = (recorded, scaled) else { return Ok(None) };
-        Ok(Some((Fabric::for_group(from, &recorded)?, Fabric::for_group(self.cluster, &scaled)?)))
+        let (recorded, scaled) = self.placements(graph, group.index(), replicas);
+        let from = match &self.from {
+            Some(from) => Some(Fabric::for_group(from, &recorded)?),
+            None => None,
+        };
+        let to = Fabric::for_group(self.cluster, &scaled)?;
+        Ok(Fabrics { from, to: Some(to), same_size: recorded.ranks() == scaled.ranks() })
     }
 
     fn placements(
@@ -284,7 +291,7 @@ impl<'a> Base<'a> {
         graph: &StepGraph,
         group: usize,
         replicas: u32,
-    ) -> (Option<GroupPlacement>, Option<GroupPlacement>) {
+    ) -> (GroupPlacement, GroupPlacement) {
         let role = self.role(group);
         let members = graph.groups.get(group);
         let size = members.map_or(self.layout.world_size, |g| g.size).max(1);
@@ -294,10 +301,7 @@ impl<'a> Base<'a> {
             1
         });
         let scaled = if role.grows() { replicas } else { size };
-        (
-            Some(GroupPlacement::strided(size, stride)),
-            Some(GroupPlacement::strided(scaled, stride)),
-        )
+        (GroupPlacement::strided(size, stride), GroupPlacement::strided(scaled, stride))
     }
 
     fn role(&self, group: usize) -> Role {
@@ -366,7 +370,9 @@ impl<'a> Base<'a> {
     ) -> Result<SizePrediction> {
         let replicas = self.replicas(gpus)?;
         let value = simulated.value.nanos().max(1) as f64;
-        let half = |end: Nanos| (end.nanos().max(1) as f64 / value).ln().abs() / foretrain_core::estimate::Z80;
+        let half = |end: Nanos| {
+            (end.nanos().max(1) as f64 / value).ln().abs() / foretrain_core::estimate::Z80
+        };
         let communication = half(simulated.low).max(half(simulated.high));
         let straggling = 0.5 * simulated.straggling.nanos() as f64 / value;
         let spread = self.base_spread.hypot(communication).hypot(straggling);
@@ -414,10 +420,15 @@ impl<'a> Base<'a> {
                 None => found.push(ScaledCollective {
                     kind,
                     group: name.to_owned(),
-                    role: group.map_or(Role::Unknown, |g| {
-                        if g < self.layout.roles.len() { self.role(g) } else { Role::DataParallel }
-                    })
-                    .as_str(),
+                    role: group
+                        .map_or(Role::Unknown, |g| {
+                            if g < self.layout.roles.len() {
+                                self.role(g)
+                            } else {
+                                Role::DataParallel
+                            }
+                        })
+                        .as_str(),
                     ranks: cost.ranks,
                     bytes: node.bytes,
                     count: 1,
@@ -443,7 +454,9 @@ impl<'a> Base<'a> {
                 0.15,
             ));
         }
-        if !self.layout.roles.iter().any(|r| r.role.grows()) && replicas > 1 && has_backward(&self.graph)
+        if !self.layout.roles.iter().any(|r| r.role.grows())
+            && replicas > 1
+            && has_backward(&self.graph)
         {
             evidence.push(Evidence::new(
                 EvidenceKind::Assumed,
@@ -454,6 +467,14 @@ impl<'a> Base<'a> {
         }
         evidence
     }
+}
+
+/// The fabric under a group: where it was recorded, and where it is asked for.
+struct Fabrics {
+    from: Option<Fabric>,
+    to: Option<Fabric>,
+    /// Whether the group has as many members as recorded.
+    same_size: bool,
 }
 
 /// The cost of one communication node at one size.
@@ -479,10 +500,7 @@ fn representative(recordings: &[Recording]) -> Result<usize> {
     order.sort_unstable();
     match order.get(order.len() / 2) {
         Some(&(_, i)) => Ok(i),
-        None => Err(recordings.first().map_or_else(
-            || InputError::new("no trace given"),
-            no_step,
-        )),
+        None => Err(recordings.first().map_or_else(|| InputError::new("no trace given"), no_step)),
     }
 }
 
@@ -501,8 +519,7 @@ fn layout(recording: &Recording, graph: &StepGraph) -> Layout {
     let replica_size = match growing {
         Some(growing) => (world_size / growing.max(1)).max(1),
         None => {
-            let product =
-                fixed(Role::TensorParallel).saturating_mul(fixed(Role::PipelineParallel));
+            let product = fixed(Role::TensorParallel).saturating_mul(fixed(Role::PipelineParallel));
             product.clamp(1, world_size)
         }
     };
@@ -551,19 +568,22 @@ fn warn_about_answer(sizes: &[SizePrediction], warnings: &mut Vec<String>) {
     let Some(first) = sizes.first() else { return };
     let total = first.breakdown.total().nanos().max(1) as f64;
     let share = |time: Nanos| time.nanos() as f64 / total;
-    let host = first.breakdown.time(|o| matches!(o, Owner::LaunchBound | Owner::Host));
-    if share(host) > 0.3 {
+    let idle = share(first.breakdown.time(|o| matches!(o, Owner::LaunchBound | Owner::Host)));
+    let on_path: Nanos =
+        first.critical_path.iter().filter(|part| part.kind == "host").map(|part| part.time).sum();
+    let has_device = first.critical_path.iter().any(|part| part.kind == "kernel")
+        || first.breakdown.time(|o| *o == Owner::LaunchBound) > Nanos::ZERO;
+    if has_device && (idle > 0.3 || share(on_path) > 0.5) {
         warnings.push(format!(
-            "host-bound: the device idles {:.0} % of the step because the host launches too late; a faster device or network will not shorten it (use CUDA graphs, larger kernels, or fewer Python calls)",
-            share(host) * 100.0
+            "host-bound: host work makes up {:.0} % of the critical path and the device idles {:.0} % of the step; a faster device or network will not shorten it (launch less: CUDA graphs, fused or larger kernels, less Python per step)",
+            share(on_path).min(1.0) * 100.0,
+            idle * 100.0
         ));
     }
     let input = first.breakdown.time(|o| *o == Owner::Input);
     if share(input) > 0.1 {
-        warnings.push(format!(
-            "input-bound: {:.0} % of the step waits for data",
-            share(input) * 100.0
-        ));
+        warnings
+            .push(format!("input-bound: {:.0} % of the step waits for data", share(input) * 100.0));
     }
     if sizes.iter().any(|s| !s.converged) {
         warnings.push("simulated step times had not settled; the last one is shown".into());

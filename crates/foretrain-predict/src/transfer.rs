@@ -76,10 +76,7 @@ fn across_ranks(
     (!found.is_empty()).then_some(found)
 }
 
-fn across_instances(
-    graph: &StepGraph,
-    evidence: &mut Vec<Evidence>,
-) -> FxHashMap<NodeId, Nanos> {
+fn across_instances(graph: &StepGraph, evidence: &mut Vec<Evidence>) -> FxHashMap<NodeId, Nanos> {
     let mut shortest: FxHashMap<_, (Nanos, usize)> = FxHashMap::default();
     for node in collectives(graph) {
         let key = (node.kind, node.group, node.bytes);

@@ -363,6 +363,43 @@ impl Assembler<'_> {
         if let Some(&last) = self.piece_nodes.first().and_then(|nodes| nodes.last()) {
             self.edge(Edge::new(last, end, EdgeKind::ThreadOrder));
         }
+        self.connect_unwaited_collectives(threads);
+    }
+
+    /// A host-side collective whose end was too early for the main thread to be seen waiting is
+    /// waited for all the same: before the first thing the main thread did after it, and after the
+    /// backward pass that issued it.
+    fn connect_unwaited_collectives(&mut self, threads: &[ThreadPieces]) {
+        let Some(main) = threads.first() else { return };
+        let waited: FxHashSet<(usize, usize)> = threads
+            .iter()
+            .flat_map(|thread| &thread.pieces)
+            .filter_map(|piece| match &piece.work {
+                Work::Wait { targets, .. } => Some(targets),
+                _ => None,
+            })
+            .flatten()
+            .filter_map(|target| match target {
+                Target::Thread(thread, piece) => Some((*thread, *piece)),
+                _ => None,
+            })
+            .collect();
+        let backward_end = self.backward.map_or(Nanos::MIN, |(_, end)| end);
+        for (t, thread) in threads.iter().enumerate().skip(1) {
+            for (i, piece) in thread.pieces.iter().enumerate() {
+                let is_collective = matches!(piece.work, Work::Collective { .. });
+                if !is_collective || waited.contains(&(t, i)) {
+                    continue;
+                }
+                let issued_before = piece.start < backward_end;
+                let from = if issued_before { piece.end.max(backward_end) } else { piece.end };
+                let next = main.pieces.partition_point(|p| p.start < from);
+                if let Some(&target) = self.piece_nodes[0].get(next) {
+                    let source = self.piece_nodes[t][i];
+                    self.edge(Edge::new(source, target, EdgeKind::Data).inferred());
+                }
+            }
+        }
     }
 
     /// `over` is when the wait was over and only the call's own cost remained.
