@@ -205,3 +205,33 @@ fn times_saturate_and_too_many_tasks_are_refused() {
     let error = simulate(&job, &SimOptions::iterations(u32::MAX)).unwrap_err();
     assert!(matches!(error, SimError::TooLarge { .. }), "{error}");
 }
+
+#[test]
+fn the_critical_path_crosses_queues_and_classes() {
+    use foretrain_sim::StartReason::{Edge, Free, LastMember, Queue};
+    let rank = |host: i64| {
+        let mut b = Build::new(2);
+        let launch = b.node("launch", 0, host);
+        let kernel = b.node("kernel", 1, 50);
+        let second = b.node("second", 1, 60);
+        let reduce = b.collective("world", 0, 1, 10);
+        b.edge(launch, kernel, 5, 0);
+        b.edge(launch, second, 6, 0);
+        b.edge(second, reduce, 0, 0);
+        b.graph
+    };
+    let job = Job::from_ranks([rank(10), rank(30)]);
+    let timeline = simulate(&job, &SimOptions::iterations(1)).unwrap();
+    let path = timeline.critical_path(&job, 0, 0).unwrap();
+    let short: Vec<_> = path.iter().map(|t| (t.class, t.node.get(), t.reason, t.gap)).collect();
+    let want = [
+        (1, 0, Free, ns(0)),
+        (1, 1, Edge, ns(5)),
+        (1, 2, Queue, ns(0)),
+        (1, 3, Edge, ns(0)),
+        (0, 3, LastMember, ns(0)),
+    ];
+    assert_eq!(short, want);
+    assert!(timeline.critical_path(&job, 2, 0).unwrap().is_empty());
+    assert!(timeline.critical_path(&job, 0, 1).unwrap().is_empty());
+}
