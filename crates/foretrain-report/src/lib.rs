@@ -1,1 +1,12 @@
 //! How answers look: terminal tables, JSON with a schema, Perfetto timelines.
+//!
+//! [`text`] writes for people, [`json`] for programs. Both take the plain data of
+//! `foretrain-predict` and add nothing to it: a number that stands in one stands in the other.
+//!
+//! *Architecture invariant:* nothing here computes an answer, reads an input file or asks the
+//! terminal anything; whoever calls says how wide it is and whether it has colours.
+
+pub mod json;
+pub mod text;
+
+pub use text::TextStyle;

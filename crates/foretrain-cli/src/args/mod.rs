@@ -1,0 +1,106 @@
+//! The command line. Nothing outside this module knows how arguments are written.
+
+mod read;
+mod values;
+mod verbs;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{CommandFactory, Parser, ValueEnum};
+
+use crate::commands::Command;
+use crate::output::{Colour, Common};
+
+/// Forecast distributed deep-learning training from PyTorch profiler traces.
+#[derive(Debug, Parser)]
+#[command(
+    name = "foretrain",
+    bin_name = "foretrain",
+    version,
+    styles = STYLES,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 answered, 1 answered \"no\", 2 bad input or usage."
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    verb: verbs::Verb,
+}
+
+#[derive(Debug, clap::Args)]
+struct Global {
+    /// Print JSON with a stable schema (see `foretrain schema`).
+    #[arg(long, global = true, help_heading = "Output")]
+    json: bool,
+    /// Write the answer to this file instead of standard output.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Draw no progress bars. (There are none unless standard error is a terminal.)
+    #[arg(long, global = true, help_heading = "Output")]
+    no_progress: bool,
+    /// When to use colour; NO_COLOR is respected.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    color: When,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// The arguments of this process. On `Err` the process is to end with that code: help was shown,
+/// or what is wrong with the usage.
+pub(crate) fn parse() -> Result<(Common, Command), ExitCode> {
+    let cli = Cli::try_parse().map_err(|error| {
+        // Nobody is left to tell if this fails.
+        let _ = error.print();
+        ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    })?;
+    let colour = match cli.global.color {
+        When::Auto => Colour::Auto,
+        When::Always => Colour::Always,
+        When::Never => Colour::Never,
+    };
+    let common = Common {
+        json: cli.global.json,
+        out: cli.global.out,
+        progress: !cli.global.no_progress,
+        colour,
+    };
+    Ok((common, cli.verb.into()))
+}
+
+/// The completion script for a shell.
+fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "foretrain", &mut script);
+    script
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_shell_gets_a_script() {
+        for shell in clap_complete::Shell::value_variants() {
+            assert!(!completions(*shell).is_empty(), "{shell}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Values with units and ranges, as people write them.
+
+use foretrain::core::{Bytes, Nanos};
+
+/// A number and the unit behind it, with or without a space.
+fn split(text: &str) -> Result<(f64, &str), String> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_')))
+        .unwrap_or(text.len());
+    let digits = text[..end].replace('_', "");
+    let number: f64 = digits.parse().map_err(|_| format!("expected a number in {text:?}"))?;
+    Ok((number, text[end..].trim()))
+}
+
+/// A size: `64MiB`, `1.5 GB`, `4096`. Binary and decimal units both count as written.
+pub(super) fn size(text: &str) -> Result<Bytes, String> {
+    let (number, unit) = split(text)?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" | "k" => 1024.0,
+        "mib" | "m" => 1024.0 * 1024.0,
+        "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
+        "tib" | "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(format!("unknown unit {unit:?}; write MiB, GiB, MB, GB or bytes")),
+    };
+    let bytes = number * factor;
+    if bytes >= 1.0 && bytes < 1e18 {
+        Ok(Bytes::from_f64(bytes))
+    } else {
+        Err("expected a size of at least one byte and below an exabyte".into())
+    }
+}
+
+/// A time: `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
+pub(super) fn time(text: &str) -> Result<Nanos, String> {
+    let (number, unit) = split(text)?;
+    let nanos = match unit {
+        "s" => number * 1e9,
+        "ms" => number * 1e6,
+        "us" => number * 1e3,
+        "ns" => number,
+        "" if number == 0.0 => 0.0,
+        "" => return Err(format!("{text:?} has no unit; write s, ms, us or ns")),
+        _ => return Err(format!("unknown unit {unit:?}; write s, ms, us or ns")),
+    };
+    if nanos < 9e18 { Ok(Nanos::from_nanos_f64(nanos)) } else { Err("too long a time".into()) }
+}
+
+/// Two times: `10ms..50ms`.
+pub(super) fn window(text: &str) -> Result<(Nanos, Nanos), String> {
+    let (from, to) = text
+        .split_once("..")
+        .or_else(|| text.split_once(','))
+        .ok_or("expected two times, as in 10ms..50ms")?;
+    let (from, to) = (time(from)?, time(to)?);
+    if from < to { Ok((from, to)) } else { Err("the window ends before it begins".into()) }
+}
+
+/// Ranks: `0`, `0-7`; several come separated by commas.
+pub(super) fn ranks(text: &str) -> Result<Vec<u32>, String> {
+    const MOST: u32 = 1 << 20;
+    let number = |text: &str| -> Result<u32, String> {
+        let rank = text.trim().parse().map_err(|_| format!("expected a rank, found {text:?}"))?;
+        if rank < MOST { Ok(rank) } else { Err(format!("rank {rank} is beyond {MOST}")) }
+    };
+    let Some((from, to)) = text.split_once('-') else { return Ok(vec![number(text)?]) };
+    let (from, to) = (number(from)?, number(to)?);
+    if from <= to { Ok((from..=to).collect()) } else { Err(format!("{text} counts backwards")) }
+}
+
+/// A job size.
+pub(super) fn gpus(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(0) | Err(_) => Err("expected a number of GPUs, at least 1".into()),
+        Ok(count) => Ok(count),
+    }
+}
+
+/// A number above zero.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number > 0.0 && number < 1e15 => Ok(number),
+        _ => Err("expected a number above zero".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_need_their_units() {
+        assert_eq!(size("64MiB"), Ok(Bytes::from_mib(64)));
+        assert_eq!(size("1.5 GB"), Ok(Bytes::new(1_500_000_000)));
+        assert_eq!(size("4_096"), Ok(Bytes::new(4096)));
+        assert_eq!(time("1.5s"), Ok(Nanos::from_millis(1500)));
+        assert_eq!(time("0"), Ok(Nanos::ZERO));
+        for wrong in ["", "x", "-1GB", "1e3", "5 parsecs", "0", "NaN", "9999999999999TiB"] {
+            assert!(size(wrong).is_err(), "{wrong:?}");
+        }
+        for wrong in ["", "10", "ms", "-1ms", "1 h", "99999999999s"] {
+            assert!(time(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_run_forwards() {
+        assert_eq!(ranks("3"), Ok(vec![3]));
+        assert_eq!(ranks("0-3"), Ok(vec![0, 1, 2, 3]));
+        assert!(ranks("7-0").is_err() && ranks("a").is_err() && ranks("0-4000000000").is_err());
+        assert_eq!(window("1ms..2ms"), Ok((Nanos::from_millis(1), Nanos::from_millis(2))));
+        assert!(window("2ms..1ms").is_err() && window("1ms").is_err());
+        assert!(gpus("0").is_err() && gpus("-8").is_err() && gpus("8") == Ok(8));
+        assert!(positive("0").is_err() && positive("nan").is_err() && positive("2.5") == Ok(2.5));
+    }
+}

@@ -1,0 +1,198 @@
+//! The verbs and their arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use foretrain::core::Bytes;
+
+use super::read::Traces;
+use super::values;
+use crate::commands::hardware::Listed;
+use crate::commands::{Command, export, hardware, predict, validate};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Show what is in a trace: steps, breakdown, collectives, coverage, warnings.
+    Inspect(Inspect),
+    /// Predict step time, scaling and breakdown on a cluster at other sizes.
+    Predict(Box<Predict>),
+    /// Show the catalogue of devices, nodes and clusters.
+    Hardware(Hardware),
+    /// Write the traces in other forms: a Perfetto timeline, a step graph.
+    Export(Export),
+    /// Score predictions against measured step times.
+    Validate(Validate),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the JSON schema of a verb's --json output.
+    Schema {
+        /// The verb.
+        #[arg(value_parser = foretrain::report::json::VERBS)]
+        verb: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Inspect {
+    #[command(flatten)]
+    traces: Traces,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  foretrain predict rank0.json.gz --on dgx-a100 --gpus 8,16,64,512
+  foretrain predict traces/ --on our-cluster --hardware our.toml --gpus 64 --explain")]
+pub(super) struct Predict {
+    #[command(flatten)]
+    traces: Traces,
+    /// Cluster or node type to predict for (see `foretrain hardware list`).
+    #[arg(long, value_name = "CLUSTER")]
+    on: String,
+    /// Job sizes in GPUs, as in 8,16,64,512.
+    #[arg(long, value_name = "SIZES", required = true, value_delimiter = ',', value_parser = values::gpus)]
+    gpus: Vec<u32>,
+    /// Cluster or node type of the recording [default: deduced from its device name].
+    #[arg(long, value_name = "CLUSTER")]
+    recorded_on: Option<String>,
+    /// Samples (or tokens) that one model replica processes per step; gives throughput in them.
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    replica_batch: Option<f64>,
+    /// DDP's bucket_cap_mb, where gradient buckets have to be built [default: as PyTorch: first
+    /// bucket 1, others 25].
+    #[arg(long, value_name = "MIB", value_parser = values::positive)]
+    bucket_cap_mb: Option<f64>,
+    /// Gradient bytes of one rank, where the trace does not show them, as in 1.5GiB.
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    gradient_bytes: Option<Bytes>,
+    /// Catalogue file with further devices, nodes and clusters; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    hardware: Vec<PathBuf>,
+    /// Show the critical path and the collectives too.
+    #[arg(long)]
+    explain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Hardware {
+    #[command(subcommand)]
+    action: HardwareAction,
+    /// Catalogue file with further devices, nodes and clusters; may be given several times.
+    #[arg(long, value_name = "FILE", global = true)]
+    hardware: Vec<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum HardwareAction {
+    /// List devices, node types or clusters.
+    List {
+        /// What to list [default: everything].
+        what: Option<What>,
+    },
+    /// Show one entry with the source of every figure.
+    Show {
+        /// A device, node type or cluster.
+        name: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    Devices,
+    Nodes,
+    Clusters,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "forms", required = true, multiple = true, args = ["perfetto", "graph"])]
+pub(super) struct Export {
+    #[command(flatten)]
+    traces: Traces,
+    /// Write a timeline for ui.perfetto.dev, packed if the name ends in .gz.
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    /// Write the graph of the steady step (of the lowest rank) as a Parquet file.
+    #[arg(long, value_name = "FILE")]
+    graph: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Validate {
+    /// Directory with traces/, lab/ and measured/ [default: $FORETRAIN_DATA, else ../shared/data].
+    #[arg(long, value_name = "DIR", env = "FORETRAIN_DATA", hide_env = true)]
+    data: Option<PathBuf>,
+    /// Run this set only; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    set: Vec<String>,
+    /// Further recordings to score, each directory on its own.
+    #[arg(long, value_name = "DIR")]
+    extra: Vec<PathBuf>,
+    /// List every prediction beside its measurement.
+    #[arg(long)]
+    rows: bool,
+    /// Write the report as Markdown too.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+impl From<Verb> for Command {
+    fn from(verb: Verb) -> Self {
+        match verb {
+            Verb::Inspect(_) => todo!(),
+            Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
+            Verb::Hardware(args) => Self::Hardware(args.into()),
+            Verb::Export(args) => Self::Export(export::Options {
+                source: args.traces.into(),
+                perfetto: args.perfetto,
+                graph: args.graph,
+            }),
+            Verb::Validate(args) => Self::Validate(validate::Options {
+                data: args.data,
+                sets: (!args.set.is_empty()).then_some(args.set),
+                extra: args.extra,
+                rows: args.rows,
+                write: args.write,
+            }),
+            Verb::Completions { shell } => Self::Print(super::completions(shell)),
+            Verb::Schema { verb } => Self::Schema(verb),
+        }
+    }
+}
+
+impl From<Predict> for predict::Options {
+    fn from(args: Predict) -> Self {
+        Self {
+            source: args.traces.into(),
+            on: args.on,
+            recorded_on: args.recorded_on,
+            gpus: args.gpus,
+            replica_batch: args.replica_batch,
+            bucket_cap: args.bucket_cap_mb.map(|mib| Bytes::from_f64(mib * 1024.0 * 1024.0)),
+            gradient_bytes: args.gradient_bytes,
+            hardware: args.hardware,
+            explain: args.explain,
+        }
+    }
+}
+
+impl From<Hardware> for hardware::Options {
+    fn from(args: Hardware) -> Self {
+        let action = match args.action {
+            HardwareAction::Show { name } => hardware::Action::Show(name),
+            HardwareAction::List { what: None } => hardware::Action::List(Listed::All),
+            HardwareAction::List { what: Some(What::Devices) } => {
+                hardware::Action::List(Listed::Devices)
+            }
+            HardwareAction::List { what: Some(What::Nodes) } => {
+                hardware::Action::List(Listed::Nodes)
+            }
+            HardwareAction::List { what: Some(What::Clusters) } => {
+                hardware::Action::List(Listed::Clusters)
+            }
+        };
+        Self { action, files: args.hardware }
+    }
+}

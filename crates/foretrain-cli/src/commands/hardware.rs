@@ -1,0 +1,111 @@
+//! `foretrain hardware`.
+
+use std::path::PathBuf;
+
+use foretrain::core::InputError;
+use foretrain::hardware::Catalogue;
+use foretrain::report::json::{self, HardwareReport};
+use foretrain::report::text;
+
+use super::Answer;
+use crate::failure::Result;
+use crate::output::Output;
+
+/// What to show of the catalogue.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) action: Action,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Action {
+    List(Listed),
+    Show(String),
+}
+
+/// Kinds of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listed {
+    All,
+    Devices,
+    Nodes,
+    Clusters,
+}
+
+impl Listed {
+    fn holds(self, kind: Self) -> bool {
+        self == Self::All || self == kind
+    }
+}
+
+/// The built-in catalogue with a user's files over it.
+pub(crate) fn catalogue(files: &[PathBuf]) -> Result<Catalogue> {
+    let mut catalogue = Catalogue::builtin().clone();
+    for file in files {
+        catalogue.load_user_file(file)?;
+    }
+    Ok(catalogue)
+}
+
+pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+    let catalogue = catalogue(&options.files)?;
+    let text = match &options.action {
+        Action::List(listed) => list(&catalogue, *listed, output),
+        Action::Show(name) => show(&catalogue, name, output)?,
+    };
+    output.answer(&text)?;
+    Ok(Answer::Yes)
+}
+
+fn list(catalogue: &Catalogue, listed: Listed, output: &Output) -> String {
+    let devices = listed.holds(Listed::Devices).then(|| catalogue.devices());
+    let nodes = listed.holds(Listed::Nodes).then(|| catalogue.nodes());
+    let clusters = listed.holds(Listed::Clusters).then(|| catalogue.clusters());
+    if output.json() {
+        return json::to_text(&HardwareReport::new(
+            devices.into_iter().flatten(),
+            nodes.into_iter().flatten(),
+            clusters.into_iter().flatten(),
+        ));
+    }
+    let style = output.style();
+    let pages = [
+        devices.map(|devices| text::hardware_devices(devices, style)),
+        nodes.map(|nodes| text::hardware_nodes(nodes, style)),
+        clusters.map(|clusters| text::hardware_clusters(clusters, style)),
+    ];
+    let pages: Vec<String> = pages.into_iter().flatten().collect();
+    pages.join("\n")
+}
+
+/// The entry of this name: a cluster or node type before a device.
+fn show(catalogue: &Catalogue, name: &str, output: &Output) -> Result<String> {
+    let style = output.style();
+    if let Ok(cluster) = catalogue.cluster(name) {
+        return Ok(if output.json() {
+            json::to_text(&HardwareReport::new([], [&cluster.node], [&cluster]))
+        } else {
+            text::hardware_cluster(&cluster, style)
+        });
+    }
+    match catalogue.device(name) {
+        Ok(device) if output.json() => {
+            Ok(json::to_text(&HardwareReport::new([device], [], [])))
+        }
+        Ok(device) => Ok(text::hardware_device(device, style)),
+        Err(_) => Err(unknown(catalogue, name).into()),
+    }
+}
+
+/// No entry of any kind has this name.
+fn unknown(catalogue: &Catalogue, name: &str) -> InputError {
+    let error = InputError::new(format!("no device, node type or cluster {name:?}"));
+    let hints = [catalogue.cluster(name).err(), catalogue.device(name).err()];
+    let hints: Vec<String> =
+        hints.iter().flatten().flat_map(|error| error.hints().iter().cloned()).collect();
+    // The general hint of both comes once and last.
+    let (meant, general): (Vec<String>, Vec<String>) =
+        hints.into_iter().partition(|hint| hint.starts_with("did you mean"));
+    meant.into_iter().chain(general).fold(error, InputError::hint)
+}

@@ -1,0 +1,47 @@
+//! One module per verb: options, the library call, the renderer.
+
+pub(crate) mod export;
+pub(crate) mod hardware;
+// pub(crate) mod inspect;
+pub(crate) mod predict;
+mod schema;
+pub(crate) mod validate;
+
+use crate::failure::Result;
+use crate::output::Output;
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Command {
+    // Inspect(inspect::Options),
+    Predict(Box<predict::Options>),
+    Hardware(hardware::Options),
+    Export(export::Options),
+    Validate(validate::Options),
+    Schema(String),
+    /// Text that the command line itself can give.
+    Print(Vec<u8>),
+}
+
+/// Whether what was asked for holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Yes,
+    No,
+}
+
+/// Runs a command.
+pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
+    match command {
+        // Command::Inspect(options) => inspect::run(&options, output),
+        Command::Predict(options) => predict::run(&options, output),
+        Command::Hardware(options) => hardware::run(&options, output),
+        Command::Export(options) => export::run(&options, output),
+        Command::Validate(options) => validate::run(&options, output),
+        Command::Schema(verb) => schema::run(&verb, output),
+        Command::Print(text) => {
+            output.answer(&String::from_utf8_lossy(&text))?;
+            Ok(Answer::Yes)
+        }
+    }
+}

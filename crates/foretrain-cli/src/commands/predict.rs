@@ -1,0 +1,57 @@
+//! `foretrain predict`.
+
+use std::path::PathBuf;
+
+use foretrain::core::Bytes;
+use foretrain::predict::{PredictOptions, predict};
+use foretrain::report::json::{self, PredictReport};
+use foretrain::report::text::{self, PredictView};
+use foretrain::rewrite::BucketCaps;
+
+use super::Answer;
+use super::hardware::catalogue;
+use crate::failure::Result;
+use crate::output::Output;
+use crate::recordings::Source;
+
+/// What to predict.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) source: Source,
+    pub(crate) on: String,
+    pub(crate) recorded_on: Option<String>,
+    pub(crate) gpus: Vec<u32>,
+    pub(crate) replica_batch: Option<f64>,
+    pub(crate) bucket_cap: Option<Bytes>,
+    pub(crate) gradient_bytes: Option<Bytes>,
+    pub(crate) hardware: Vec<PathBuf>,
+    pub(crate) explain: bool,
+}
+
+pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+    // Names are looked up first: reading traces only to refuse a misspelt cluster wastes minutes.
+    let catalogue = catalogue(&options.hardware)?;
+    let cluster = catalogue.cluster(&options.on)?;
+    let recorded_on =
+        options.recorded_on.as_deref().map(|name| catalogue.cluster(name)).transpose()?;
+    for &gpus in &options.gpus {
+        cluster.nodes_for(u64::from(gpus))?;
+    }
+    let job = options.source.read(output)?;
+    let asked = PredictOptions {
+        recorded_on,
+        gpus: options.gpus.clone(),
+        replica_batch: options.replica_batch,
+        buckets: options.bucket_cap.map_or_else(BucketCaps::default, BucketCaps::uniform),
+        gradient_bytes: options.gradient_bytes,
+    };
+    let prediction = predict(&job.recordings, &cluster, &catalogue, &asked)?;
+    let text = if output.json() {
+        json::to_text(&PredictReport::new(&prediction, &job.ledger))
+    } else {
+        let view = PredictView { explain: options.explain };
+        text::predict(&prediction, &job.ledger, view, output.style())
+    };
+    output.answer(&text)?;
+    Ok(Answer::Yes)
+}

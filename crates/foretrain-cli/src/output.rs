@@ -1,0 +1,135 @@
+//! Where answers and errors go.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use foretrain::core::InputError;
+use foretrain::report::TextStyle;
+
+use crate::failure::{Failure, Result};
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What all verbs have in common.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Common {
+    pub(crate) json: bool,
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) progress: bool,
+    pub(crate) colour: Colour,
+}
+
+/// The answer's destination.
+pub(crate) struct Output {
+    common: Common,
+}
+
+/// Columns of output that no terminal shows.
+const PIPED_WIDTH: usize = 100;
+const NARROWEST: usize = 60;
+const WIDEST: usize = 140;
+
+impl Output {
+    pub(crate) fn new(common: Common) -> Self {
+        Self { common }
+    }
+
+    /// Whether JSON was asked for.
+    pub(crate) fn json(&self) -> bool {
+        self.common.json
+    }
+
+    /// Whether to draw progress: wanted, and somebody looks.
+    pub(crate) fn progress(&self) -> bool {
+        self.common.progress && io::stderr().is_terminal()
+    }
+
+    /// How text may look at its destination.
+    pub(crate) fn style(&self) -> TextStyle {
+        let on_terminal = self.common.out.is_none() && io::stdout().is_terminal();
+        TextStyle {
+            width: if on_terminal { terminal_width() } else { PIPED_WIDTH },
+            colour: self.use_colour(on_terminal),
+        }
+    }
+
+    fn use_colour(&self, terminal: bool) -> bool {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match self.common.colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => terminal && !refused,
+        }
+    }
+
+    /// Writes the answer: to the file asked for, whole or not at all, else to standard output.
+    pub(crate) fn answer(&self, text: &str) -> Result<()> {
+        if let Some(path) = &self.common.out {
+            return write_file(path, text.as_bytes());
+        }
+        let mut out = io::stdout().lock();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        written.map_err(|error| Failure::writing(&error, "standard output"))
+    }
+
+    /// Says something beside the answer.
+    pub(crate) fn note(&self, text: &str) {
+        // Nobody can be told that standard error is closed.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    /// Shows an error and the ways on.
+    pub(crate) fn error(&self, error: &InputError) {
+        let colour = self.use_colour(io::stderr().is_terminal());
+        let mark = |word: &str, code: &str| {
+            if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() }
+        };
+        let mut text = format!("{} {}", mark("error:", "1;31"), one_line(&error.to_string()));
+        for hint in error.hints() {
+            text.push_str(&format!("\n{} {}", mark("hint:", "1;36"), one_line(hint)));
+        }
+        self.note(&text);
+    }
+}
+
+/// Names from files may hold control characters, which a terminal would obey.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+fn terminal_width() -> usize {
+    let reported = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    reported.map_or(PIPED_WIDTH, |width| width.clamp(NARROWEST, WIDEST))
+}
+
+/// Writes a file beside its destination and moves it there, so that no half file is ever seen.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fail = |error: &io::Error| {
+        Failure::Input(
+            InputError::new(format!("cannot write it: {error}"))
+                .in_file(path)
+                .hint("check that the directory exists and may be written to"),
+        )
+    };
+    // A device or a pipe (/dev/null, process substitution) is written to as it is.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes).map_err(|error| fail(&error));
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    let partial = path.with_file_name(name);
+    let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|error| {
+        // The write has failed already; a leftover that cannot be removed changes nothing.
+        let _ = std::fs::remove_file(&partial);
+        fail(&error)
+    })
+}

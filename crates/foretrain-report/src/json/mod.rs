@@ -1,0 +1,92 @@
+//! Answers as JSON, with a published schema.
+//!
+//! The structs here mirror the answers and belong to no one else, so that internals may change
+//! without breaking a reader. Conventions: times are integer nanoseconds in fields that end in
+//! `_ns`, sizes are integer bytes, rates say their unit; what is not known is `null`; a number is
+//! never infinite and never "not a number". Documents carry `"schema": "foretrain/VERB/1"`; the
+//! number grows when a field changes its meaning or goes away, not when one is added.
+
+mod common;
+mod hardware;
+// mod inspect;
+mod predict;
+mod validate;
+
+pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
+pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
+// pub use inspect::*;
+pub use predict::{
+    CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
+};
+pub use validate::{
+    ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
+};
+
+use foretrain_core::{InputError, Result};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Verbs whose JSON has a published schema.
+pub const VERBS: [&str; 4] = ["hardware", "inspect", "predict", "validate"];
+
+/// The JSON text of a report, indented, with a line feed at its end.
+pub fn to_text<T: Serialize>(report: &T) -> String {
+    // Reports are strings, numbers, lists and structs; none of those fails to serialise.
+    let mut text = serde_json::to_string_pretty(report)
+        .unwrap_or_else(|error| unreachable!("a report is plain data: {error}"));
+    text.push('\n');
+    text
+}
+
+/// The JSON Schema (draft 2020-12) of a verb's `--json` output.
+///
+/// # Errors
+/// If the verb has no JSON output; the error names those that have.
+pub fn schema(verb: &str) -> Result<Value> {
+    let schema = match verb {
+        "hardware" => schemars::schema_for!(HardwareReport),
+//        "inspect" => schemars::schema_for!(InspectReport),
+        "predict" => schemars::schema_for!(PredictReport),
+        "validate" => schemars::schema_for!(ValidateReport),
+        other => {
+            return Err(InputError::new(format!("no JSON schema for {other:?}"))
+                .hint(format!("there is one for {}", VERBS.join(", "))));
+        }
+    };
+    Ok(schema.to_value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(verb: &str) -> std::path::PathBuf {
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../docs/schema")
+            .join(format!("{verb}.json"))
+    }
+
+    /// With `FORETRAIN_UPDATE_SCHEMAS` set the files are written anew.
+    #[test]
+    fn published_schemas_are_up_to_date() {
+        for verb in VERBS {
+            let now = to_text(&schema(verb).unwrap());
+            let path = published(verb);
+            if std::env::var_os("FORETRAIN_UPDATE_SCHEMAS").is_some() {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, &now).unwrap();
+            }
+            let then = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(
+                now == then,
+                "docs/schema/{verb}.json is out of date: run this test with FORETRAIN_UPDATE_SCHEMAS=1"
+            );
+        }
+    }
+
+    #[test]
+    fn only_known_verbs_have_a_schema() {
+        let error = schema("fly").unwrap_err();
+        assert!(error.hints()[0].contains("predict"), "{error:?}");
+    }
+}

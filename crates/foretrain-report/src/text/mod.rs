@@ -1,0 +1,36 @@
+//! Answers as tables for a terminal or a pipe.
+//!
+//! Tables fit the width they are given. Colour only repeats what words say, so output without it
+//! loses nothing.
+
+mod hardware;
+// mod inspect;
+mod predict;
+mod sheet;
+mod table;
+pub mod units;
+mod validate;
+
+pub use hardware::{
+    hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
+};
+// pub use inspect::inspect;
+pub use predict::{PredictView, predict};
+pub(crate) use validate::title as validation_title;
+pub use validate::validate;
+
+/// How wide and how colourful the output may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Columns.
+    pub width: usize,
+    /// Whether to use ANSI colours.
+    pub colour: bool,
+}
+
+impl Default for TextStyle {
+    /// For pipes and files: 100 columns, no colour.
+    fn default() -> Self {
+        Self { width: 100, colour: false }
+    }
+}

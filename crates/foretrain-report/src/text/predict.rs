@@ -1,0 +1,388 @@
+//! The answer of `predict` as tables.
+
+use foretrain_core::{Evidence, Ledger, Nanos, Severity};
+use foretrain_predict::answer::{CriticalPart, ScaledCollective};
+use foretrain_predict::{Owner, Prediction, SizePrediction};
+
+use super::TextStyle;
+use super::sheet::Sheet;
+use super::table::{Side, Table};
+use super::units::{counted, ms, ms_interval, ms_unit, name, percent, percent_of, plain};
+
+/// What to show of a prediction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PredictView {
+    /// Show the critical path and the collectives too.
+    pub explain: bool,
+}
+
+/// Sizes whose breakdowns stand side by side within 100 columns.
+const SIDE_BY_SIDE: usize = 4;
+/// Parts of a critical path that are listed; the rest is summed up.
+const CRITICAL_PARTS: usize = 12;
+/// Rows of collectives that are listed; the rest is summed up.
+const COLLECTIVES: usize = 16;
+/// Owners below this share of every shown step are summed up.
+const SMALL: f64 = 0.0005;
+
+/// The page for a prediction. `ledger` is what reading and analysing the traces had to mend.
+pub fn predict(
+    prediction: &Prediction,
+    ledger: &Ledger,
+    view: PredictView,
+    style: TextStyle,
+) -> String {
+    let mut sheet = Sheet::new(style);
+    recorded(prediction, &mut sheet);
+    sizes(prediction, &mut sheet);
+    breakdowns(prediction, &mut sheet);
+    if view.explain {
+        for size in ends(&prediction.sizes) {
+            critical_path(size, &mut sheet);
+            collectives(size, &mut sheet);
+        }
+    }
+    evidence(&prediction.evidence, &mut sheet);
+    warnings(prediction, ledger, &mut sheet);
+    sheet.finish()
+}
+
+fn recorded(prediction: &Prediction, sheet: &mut Sheet) {
+    let from = &prediction.recorded;
+    sheet.heading(&format!("Step time on {}", prediction.cluster));
+    let first = from.sources.first().map_or("", String::as_str);
+    let more = match from.sources.len() {
+        0 | 1 => String::new(),
+        n => format!(" and {}", counted(n - 1, "more file")),
+    };
+    sheet.field("recorded", &format!("{}{more}", name(first, 120)));
+    let device = if from.device.is_empty() { "device not named" } else { &from.device };
+    let ranks = counted(from.world_size as usize, "rank");
+    let replica = match from.replica_size {
+        1 => "one GPU holds the model".to_owned(),
+        n => format!("a model replica takes {n} GPUs"),
+    };
+    sheet.field("job", &format!("{ranks} on {}; {replica}", name(device, 60)));
+    sheet.field(
+        "step",
+        &format!(
+            "{} (median of {} on rank {}, {}); replayed {}",
+            ms_unit(from.step_time),
+            counted(from.steps, "step"),
+            from.rank,
+            name(&from.step_source, 80),
+            ms_unit(from.replayed),
+        ),
+    );
+}
+
+fn sizes(prediction: &Prediction, sheet: &mut Sheet) {
+    use Side::{Left, Right};
+    let in_samples = prediction.sizes.iter().all(|s| s.samples_per_second.is_some());
+    let rate = if in_samples { "Samples/s" } else { "Batches/s" };
+    let mut table = Table::new(&[
+        ("GPUs", Right),
+        ("Nodes", Right),
+        ("Step ms", Right),
+        ("80 % interval", Right),
+        (rate, Right),
+        ("SF", Right),
+        ("Eff.", Right),
+        ("Exposed comm", Right),
+        ("Largest owner", Left),
+    ]);
+    for size in &prediction.sizes {
+        let total = size.breakdown.total();
+        let exposed = size.breakdown.exposed_communication();
+        let throughput = size.samples_per_second.filter(|_| in_samples).unwrap_or(size.throughput);
+        table.row(vec![
+            size.gpus.to_string(),
+            size.nodes.to_string(),
+            ms(size.step_time.value),
+            ms_interval(&size.step_time),
+            plain(throughput.value),
+            format!("{:.3}", size.scaling_factor.value),
+            percent(size.efficiency),
+            format!("{} ({})", ms(exposed), percent_of(exposed, total)),
+            largest_owner(size),
+        ]);
+    }
+    table.keep_whole([0, 1, 2, 3, 7]);
+    sheet.blank();
+    sheet.table(table);
+    sheet.paragraph(
+        "",
+        "SF is the step time of one model replica over the step time at this size (1 = perfect weak \
+         scaling). Eff. is the predicted step time at the recorded size over it. Of ten such 80 % \
+         intervals, eight should hold the true step time. Each replica keeps its batch; batches/s \
+         counts one per replica and step. Exposed comm is communication, in ms, that no computation \
+         hides, without waiting for slower ranks.",
+    );
+}
+
+fn largest_owner(size: &SizePrediction) -> String {
+    let largest = size.breakdown.parts.iter().max_by_key(|(_, time)| *time);
+    largest.map_or_else(String::new, |(owner, time)| {
+        let word = match owner {
+            Owner::ExposedCommunication { kind, .. } => kind.as_str(),
+            other => other.code(),
+        };
+        let share = time.nanos() as f64 / size.breakdown.total().nanos().max(1) as f64;
+        format!("{word} {:.0} %", share * 100.0)
+    })
+}
+
+/// The sizes shown side by side: all, or the ends and some between.
+fn shown(sizes: &[SizePrediction]) -> Vec<&SizePrediction> {
+    if sizes.len() <= SIDE_BY_SIDE {
+        return sizes.iter().collect();
+    }
+    let last = sizes.len() - 1;
+    (0..SIDE_BY_SIDE).map(|i| &sizes[i * last / (SIDE_BY_SIDE - 1)]).collect()
+}
+
+/// The first and the last size.
+fn ends(sizes: &[SizePrediction]) -> Vec<&SizePrediction> {
+    match sizes {
+        [] => Vec::new(),
+        [only] => vec![only],
+        [first, .., last] => vec![first, last],
+    }
+}
+
+fn breakdowns(prediction: &Prediction, sheet: &mut Sheet) {
+    let sizes = shown(&prediction.sizes);
+    let mut rows: Vec<(Row, Vec<Nanos>)> = Vec::new();
+    for (column, size) in sizes.iter().enumerate() {
+        for (owner, time) in &size.breakdown.parts {
+            let row = Row::new(owner, &size.collectives);
+            let at = rows.iter().position(|(r, _)| *r == row).unwrap_or_else(|| {
+                rows.push((row, vec![Nanos::ZERO; sizes.len()]));
+                rows.len() - 1
+            });
+            rows[at].1[column] += *time;
+        }
+    }
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    let totals: Vec<Nanos> = sizes.iter().map(|size| size.breakdown.total()).collect();
+    let mut headers = vec!["Owner of the time, ms".to_owned()];
+    headers.extend(sizes.iter().map(|size| counted(size.gpus as usize, "GPU")));
+    let columns: Vec<(&str, Side)> = headers
+        .iter()
+        .enumerate()
+        .map(|(i, h)| (h.as_str(), if i == 0 { Side::Left } else { Side::Right }))
+        .collect();
+    let mut table = Table::new(&columns);
+    let cell = |time: Nanos, total: Nanos| match time {
+        Nanos::ZERO => "-".to_owned(),
+        _ => format!("{} {:>7}", ms(time), percent_of(time, total)),
+    };
+    let mut small = vec![Nanos::ZERO; sizes.len()];
+    for (row, times) in &rows {
+        let share = |(time, total): (&Nanos, &Nanos)| {
+            time.nanos() as f64 / total.nanos().max(1) as f64
+        };
+        if times.iter().zip(&totals).map(share).fold(0.0, f64::max) < SMALL {
+            small.iter_mut().zip(times).for_each(|(sum, time)| *sum += *time);
+            continue;
+        }
+        let mut cells = vec![row.label.clone()];
+        cells.extend(times.iter().zip(&totals).map(|(time, total)| cell(*time, *total)));
+        table.row(cells);
+    }
+    if small.iter().any(|time| *time > Nanos::ZERO) {
+        let mut cells = vec!["others, each below 0.05 %".to_owned()];
+        cells.extend(small.iter().zip(&totals).map(|(time, total)| cell(*time, *total)));
+        table.row(cells);
+    }
+    let mut cells = vec!["step".to_owned()];
+    cells.extend(totals.iter().map(|total| format!("{} {:>7}", ms(*total), "100.0 %")));
+    table.row(cells);
+    table.keep_whole(1..=sizes.len());
+    sheet.heading("Where the step goes");
+    sheet.table(table);
+    if sizes.len() < prediction.sizes.len() {
+        let all = prediction.sizes.len();
+        sheet.paragraph("", &format!("{} of {all} sizes shown; --json holds all.", sizes.len()));
+    }
+}
+
+/// A row of the breakdown: an owner, whatever the size of its group.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    precedence: usize,
+    label: String,
+}
+
+impl Row {
+    fn new(owner: &Owner, collectives: &[ScaledCollective]) -> Self {
+        let precedence = match owner {
+            Owner::Compute => 0,
+            Owner::ExposedCommunication { .. } => 1,
+            Owner::StragglerWait => 2,
+            Owner::Copy => 3,
+            Owner::Input => 4,
+            Owner::LaunchBound => 5,
+            Owner::Host => 6,
+        };
+        let label = match owner {
+            Owner::ExposedCommunication { group, kind } => {
+                let role = collectives.iter().find(|c| c.group == *group).map(|c| c.role);
+                format!("exposed {kind}, {}", group_name(group, role))
+            }
+            other => other.describe(),
+        };
+        Self { precedence, label }
+    }
+}
+
+/// A group for people: its role if known, and its name if that tells anything. Sizes and members
+/// are left out: they change along a row.
+fn group_name(group: &str, role: Option<&'static str>) -> String {
+    let end = group.find(" (").or_else(|| group.find(" [")).unwrap_or(group.len());
+    let group = name(group[..end].trim_start_matches("unnamed "), 24);
+    match role.filter(|role| *role != "unknown") {
+        Some(role) if group == role || group.is_empty() => role.to_owned(),
+        Some(role) => format!("{role} group {group}"),
+        None if group.is_empty() => "group unknown".to_owned(),
+        None => format!("group {group}"),
+    }
+}
+
+fn critical_path(size: &SizePrediction, sheet: &mut Sheet) {
+    if size.critical_path.is_empty() {
+        return;
+    }
+    sheet.heading(&format!("Critical path of one step, {}", counted(size.gpus as usize, "GPU")));
+    let total: Nanos = size.critical_path.iter().map(|part| part.time).sum();
+    let mut table = Table::new(&[
+        ("ms", Side::Right),
+        ("Share", Side::Right),
+        ("Nodes", Side::Right),
+        ("Kind", Side::Left),
+        ("Name", Side::Left),
+    ]);
+    let mut row = |part: &CriticalPart| {
+        table.row(vec![
+            ms(part.time),
+            percent_of(part.time, total),
+            part.count.to_string(),
+            part.kind.clone(),
+            name(&part.name, 58),
+        ]);
+    };
+    let listed = size.critical_path.len().min(CRITICAL_PARTS);
+    size.critical_path[..listed].iter().for_each(&mut row);
+    let rest = &size.critical_path[listed..];
+    if !rest.is_empty() {
+        row(&CriticalPart {
+            name: counted(rest.len(), "further name"),
+            kind: String::new(),
+            time: rest.iter().map(|part| part.time).sum(),
+            count: rest.iter().map(|part| part.count).sum(),
+        });
+    }
+    sheet.table(table);
+}
+
+fn collectives(size: &SizePrediction, sheet: &mut Sheet) {
+    if size.collectives.is_empty() {
+        return;
+    }
+    sheet.heading(&format!("Collectives of one step, {}", counted(size.gpus as usize, "GPU")));
+    let mut table = Table::new(&[
+        ("Operation", Side::Left),
+        ("Group", Side::Left),
+        ("Ranks", Side::Right),
+        ("Size", Side::Right),
+        ("Per step", Side::Right),
+        ("Each ms", Side::Right),
+        ("80 % interval", Side::Right),
+        ("All ms", Side::Right),
+    ]);
+    for collective in size.collectives.iter().take(COLLECTIVES) {
+        table.row(vec![
+            collective.kind.to_string(),
+            group_name(&collective.group, Some(collective.role)),
+            collective.ranks.to_string(),
+            super::units::size(collective.bytes),
+            collective.count.to_string(),
+            ms(collective.each.value),
+            ms_interval(&collective.each),
+            ms(all(collective)),
+        ]);
+    }
+    sheet.table(table);
+    let rest = size.collectives.get(COLLECTIVES..).unwrap_or(&[]);
+    if !rest.is_empty() {
+        let time: Nanos = rest.iter().map(all).sum();
+        let text = format!("and {}, {} in all", counted(rest.len(), "smaller row"), ms_unit(time));
+        sheet.paragraph("", &text);
+    }
+    sheet.paragraph("", "Transfer only: waiting for the last rank is the breakdown's straggler wait.");
+}
+
+fn all(collective: &ScaledCollective) -> Nanos {
+    collective.each.value.scale(collective.count as f64)
+}
+
+fn evidence(evidence: &[Evidence], sheet: &mut Sheet) {
+    if evidence.is_empty() {
+        return;
+    }
+    sheet.heading("What this rests on");
+    let mut table = Table::new(&[
+        ("Support", Side::Left),
+        ("For", Side::Left),
+        ("Because", Side::Left),
+        ("Spread", Side::Right),
+    ]);
+    for line in evidence {
+        let spread = match line.relative_spread {
+            s if s > 0.0 && s.is_finite() => percent(s),
+            _ => "-".into(),
+        };
+        table.row(vec![
+            line.kind.as_str().into(),
+            name(&line.what, 40),
+            name(&line.source, 160),
+            spread,
+        ]);
+    }
+    table.keep_whole([0, 3]);
+    table.at_most(1, 32);
+    sheet.table(table);
+}
+
+fn warnings(prediction: &Prediction, ledger: &Ledger, sheet: &mut Sheet) {
+    let grave: Vec<String> = ledger
+        .findings()
+        .filter(|finding| matches!(finding.severity, Severity::Warning | Severity::Dropped))
+        .map(|finding| name(&finding.to_string(), 300))
+        .collect();
+    if prediction.warnings.is_empty() && grave.is_empty() {
+        return;
+    }
+    sheet.blank();
+    for warning in &prediction.warnings {
+        sheet.warning(&name(warning, 600));
+    }
+    for finding in grave {
+        sheet.warning(&format!("in the trace: {finding}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_named_by_role_and_without_their_size() {
+        assert_eq!(group_name("data-parallel (64 replicas)", Some("data-parallel")), "data-parallel");
+        assert_eq!(group_name("0 [0-1]", Some("data-parallel")), "data-parallel group 0");
+        assert_eq!(group_name("unnamed #2", None), "group #2");
+        assert_eq!(group_name("12", Some("tensor-parallel")), "tensor-parallel group 12");
+        assert_eq!(group_name("12", Some("unknown")), "group 12");
+        assert_eq!(group_name("", None), "group unknown");
+    }
+}

@@ -1,0 +1,114 @@
+//! A page of text under construction.
+
+use super::TextStyle;
+use super::table::Table;
+
+/// Headings, tables, paragraphs.
+pub(super) struct Sheet {
+    text: String,
+    style: TextStyle,
+}
+
+/// Columns of a field's label.
+const LABEL: usize = 12;
+const BOLD: &str = "\u{1b}[1m";
+const YELLOW: &str = "\u{1b}[33m";
+const RESET: &str = "\u{1b}[0m";
+
+impl Sheet {
+    pub(super) fn new(style: TextStyle) -> Self {
+        Self { text: String::new(), style: TextStyle { width: style.width.max(40), ..style } }
+    }
+
+    /// A heading, with a blank line before it unless it is the first.
+    pub(super) fn heading(&mut self, text: &str) {
+        self.blank();
+        if self.style.colour {
+            self.line(&format!("{BOLD}{text}{RESET}"));
+        } else {
+            self.line(text);
+        }
+    }
+
+    /// A blank line, never at the start.
+    pub(super) fn blank(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    /// A line as it is.
+    pub(super) fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// A first mark and words broken at the width; lines after the first are indented by as much.
+    pub(super) fn paragraph(&mut self, first: &str, text: &str) {
+        for line in wrap(first, text, self.style.width) {
+            self.line(&line);
+        }
+    }
+
+    /// A label in a fixed column and text beside it.
+    pub(super) fn field(&mut self, label: &str, text: &str) {
+        self.paragraph(&format!("{label:LABEL$}"), text);
+    }
+
+    /// A warning, marked by the word.
+    pub(super) fn warning(&mut self, text: &str) {
+        const MARK: &str = "warning: ";
+        for line in wrap(MARK, text, self.style.width) {
+            match line.strip_prefix(MARK).filter(|_| self.style.colour) {
+                Some(rest) => self.line(&format!("{YELLOW}{MARK}{RESET}{rest}")),
+                None => self.line(&line),
+            }
+        }
+    }
+
+    pub(super) fn table(&mut self, table: Table) {
+        for line in table.lines(self.style.width) {
+            self.line(&line);
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// Breaks text between words after a first mark; lines that follow are indented by its length.
+fn wrap(first: &str, text: &str, width: usize) -> Vec<String> {
+    let indent = first.chars().count();
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut length = indent;
+    for word in text.split_whitespace() {
+        let size = word.chars().count();
+        if length > indent && length + 1 + size > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            length = indent;
+        }
+        if length > indent {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(word);
+        length += size;
+    }
+    lines.push(line.trim_end().to_owned());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_broken_and_indented() {
+        let lines = wrap("warning: ", "one two three four", 16);
+        assert_eq!(lines, ["warning: one two", "         three", "         four"]);
+        assert_eq!(wrap("label       ", "text", 40), ["label       text"]);
+        assert_eq!(wrap("", "averyveryverylongword", 8), ["averyveryverylongword"]);
+    }
+}
