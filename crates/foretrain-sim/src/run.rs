@@ -21,6 +21,16 @@ impl Program {
     /// If an option is out of range, the run too large, or tasks wait for each other for ever.
     pub fn run(&self, options: &SimOptions) -> Result<Timeline, SimError> {
         options.check()?;
+        if let Some((class, _)) =
+            options.jitter.slow_classes.iter().find(|(class, _)| *class >= self.class_count())
+        {
+            let what = "a slow-down".to_owned();
+            return Err(SimError::Dangling {
+                what,
+                class: *class,
+                target: "that class".to_owned(),
+            });
+        }
         let tasks = self.tasks(options.iterations)?;
         let iterations = options.iterations as usize;
         let free = self.initial(options)?;

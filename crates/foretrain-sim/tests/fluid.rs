@@ -24,7 +24,7 @@ fn overlap(a: i64, b: i64, compute: f64, communication: f64) -> Nanos {
         interference: Some(Arc::new(factors)),
         ..SimOptions::default()
     };
-    simulate(&Job::uniform(graph, 1), &options).unwrap().makespan()
+    simulate(&Job::uniform(graph, 1), &options).expect("the job is sound").makespan()
 }
 
 /// The formula in Galvatron's cost model for backward computation `bct` over communication
@@ -81,14 +81,14 @@ fn ends(
         sharing,
         ..SimOptions::default()
     };
-    let timeline = simulate(&Job::uniform(graph, 1), &options).unwrap();
+    let timeline = simulate(&Job::uniform(graph, 1), &options).expect("the job is sound");
     timeline.classes[0].end.iter().map(|end| end.nanos()).collect()
 }
 
 #[test]
 fn a_link_is_shared_by_max_min() {
     let demands = [(0, 0, 10.0), (1, 0, 10.0), (2, 0, 2.0)];
-    // The small flow takes its 2, the others 4 each; 300 of 1000 left at 250 when one ends.
+    // The small flow takes its 2, the others 4 each until one of them ends.
     let got = ends(&[1000, 400, 1000], &demands, &[10.0], Sharing::Usage);
     // Second: 400 / 0.4 = 1000. Third: 1000 at full rate. First then has 600 left, alone.
     assert_eq!(got, [1600, 1000, 1000]);

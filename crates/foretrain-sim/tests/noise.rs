@@ -36,15 +36,15 @@ fn step(kernels: i64, work: i64) -> StepGraph {
 }
 
 fn means(graph: StepGraph, ranks: u64, jitter: &Jitter, runs: u64) -> f64 {
-    let program = Program::compile(&Job::uniform(graph, ranks)).unwrap();
+    let program = Program::compile(&Job::uniform(graph, ranks)).expect("the job is sound");
     let times: Vec<f64> = (0..runs)
         .map(|seed| {
             let jitter = Jitter { seed, ..jitter.clone() };
             let options = SimOptions { iterations: 1, jitter, ..SimOptions::default() };
-            program.run(&options).unwrap().makespan().nanos() as f64
+            program.run(&options).expect("it ends").makespan().nanos() as f64
         })
         .collect();
-    mean(&times).unwrap()
+    mean(&times).expect("at least one run")
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn one_straggler_among_many_delays_the_step() {
     let stragglers = Some(Stragglers { probability, factor });
     let jitter = Jitter { stragglers, ..Jitter::default() };
     let got = means(step(4, 250_000), ranks, &jitter, 4000);
-    let any = 1.0 - (1.0 - probability as f64).powi(ranks as i32);
+    let any = 1.0 - (1.0f64 - probability).powi(ranks as i32);
     let want = 1e6 * (1.0 + any * (factor - 1.0));
     let error = 5.0 * 1e6 * (factor - 1.0) * (any * (1.0 - any) / 4000.0).sqrt();
     assert!((got - want).abs() < error, "{got} against {want}");
