@@ -350,7 +350,7 @@ impl Builder<'_> {
     fn accumulate(&mut self, elements: u64) {
         let node = "torch::autograd::AccumulateGrad";
         self.plain(&format!("autograd::engine::evaluate_function: {node}"), vec![], |b| {
-            b.plain(node, vec![], |b| {
+            b.plain(node, vec![vec![elements]], |b| {
                 b.plain("aten::detach", vec![vec![elements]], |_| ());
             });
             if b.spec.reduces() {

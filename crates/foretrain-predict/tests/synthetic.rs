@@ -1,0 +1,140 @@
+//! Replay and extrapolation against the independent generator, whose truth is known.
+
+use foretrain_core::{Bytes, Ledger, Nanos};
+use foretrain_graph::{Group, Job, StepGraph};
+use foretrain_ingest::{ReadOptions, read_trace_bytes};
+use foretrain_predict::{Recording, replay};
+use foretrain_rewrite::{BucketCaps, insert_ddp, recost_collectives};
+use foretrain_sim::{SimOptions, simulate};
+use foretrain_testkit::{Dialect, Generated, JobSpec, SlowRank, generate};
+
+fn recordings(job: &Generated) -> Vec<Recording> {
+    (0..job.ranks.len())
+        .map(|rank| {
+            let name = format!("rank{rank}.json");
+            let read = read_trace_bytes(&job.ranks[rank], &name, &ReadOptions::default());
+            Recording::analyse(read.expect("generated traces are well formed").0, None)
+        })
+        .collect()
+}
+
+fn relative(a: Nanos, b: Nanos) -> f64 {
+    (a - b).nanos() as f64 / b.nanos() as f64
+}
+
+fn steady(graph: StepGraph) -> Nanos {
+    let timeline = simulate(&Job::uniform(graph, 1), &SimOptions::iterations(12)).unwrap();
+    timeline.steady_step_time().step
+}
+
+#[test]
+fn every_dialect_replays_its_own_steps() {
+    for dialect in Dialect::ALL {
+        let job = generate(&JobSpec::tiny_ddp().with_dialect(dialect)).unwrap();
+        for recording in recordings(&job) {
+            assert!(!recording.graphs.is_empty(), "{dialect:?}: no steps");
+            for (graph, step) in recording.graphs.iter().zip(&recording.steps.steps) {
+                graph.validate().unwrap();
+                let replayed = replay::replay_step(graph).unwrap();
+                let error = relative(replayed, step.duration());
+                assert!(error.abs() < 0.01, "{dialect:?} {}: {error:+.3}", step.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_steady_step_matches_the_truth_of_each_kind_of_job() {
+    for (what, spec) in [
+        ("tiny ddp", JobSpec::tiny_ddp()),
+        ("gpu-bound", JobSpec::gpu_bound()),
+        ("host-bound", JobSpec::host_bound()),
+        ("run-ahead", JobSpec::run_ahead()),
+    ] {
+        let job = generate(&spec).unwrap();
+        let recording = recordings(&job).swap_remove(0);
+        let found = steady(recording.steady().unwrap());
+        let truth = Nanos::from_nanos(job.truth.steady_step_ns);
+        let error = relative(found, truth);
+        assert!(error.abs() < 0.02, "{what}: {found} against {truth} ({error:+.3})");
+    }
+}
+
+#[test]
+fn a_step_is_predicted_from_the_others() {
+    let spec = JobSpec { steps: 6, noise: 0.02, ..JobSpec::gpu_bound() };
+    let job = generate(&spec).unwrap();
+    let recording = recordings(&job).swap_remove(0);
+    for step in 1..recording.graphs.len() {
+        let found = replay::predict_held_out_step(&recording, step).unwrap();
+        let measured = recording.steps.steps[step].duration();
+        let error = relative(found, measured);
+        assert!(error.abs() < 0.03, "step {step}: {found} against {measured} ({error:+.3})");
+    }
+}
+
+#[test]
+fn ranks_replay_together_and_wait_for_the_slow_one() {
+    let spec = JobSpec {
+        slow_rank: Some(SlowRank { rank: 1, factor: 1.2 }),
+        ..JobSpec::tiny_ddp()
+    };
+    let job = generate(&spec).unwrap();
+    let recordings = recordings(&job);
+    for step in 0..recordings[0].graphs.len() {
+        let joint = replay::replay_ranks(&recordings, step, &mut Ledger::new()).unwrap();
+        assert!(joint.matched > 0);
+        for rank in &joint.ranks {
+            let error = relative(rank.replayed, rank.measured);
+            assert!(error.abs() < 0.03, "rank {} {}: {error:+.3}", rank.rank, rank.step);
+        }
+    }
+}
+
+/// One rank without communication, gradient buckets by DDP's rules, collective times of the
+/// generator's own network: the steady step of N ranks must come out.
+#[test]
+fn one_rank_predicts_many_when_the_network_is_known() {
+    let alone = JobSpec { ranks: 1, ..JobSpec::gpu_bound() };
+    let job = generate(&alone).unwrap();
+    let recording = recordings(&job).swap_remove(0);
+    for ranks in [2, 4, 8] {
+        let many = JobSpec { ranks, ..JobSpec::gpu_bound() };
+        let truth = generate(&many).unwrap().truth;
+        let mut graph = recording.steady().unwrap();
+        let caps = BucketCaps {
+            first: Bytes::new(many.ddp.first_bucket_bytes),
+            other: Bytes::new(many.ddp.bucket_cap_bytes),
+        };
+        let group =
+            Group { name: "dp".into(), role: "data-parallel".into(), size: ranks, ranks: vec![] };
+        let inserted = insert_ddp(&mut graph, caps, group, &mut |bytes| {
+            Nanos::from_nanos(many.all_reduce_ns(bytes.get()))
+        })
+        .unwrap();
+        let buckets: Vec<u64> = inserted.buckets.iter().map(|b| b.get()).collect();
+        let expected: Vec<u64> = truth.buckets.iter().map(|b| b.bytes).collect();
+        assert_eq!(buckets, expected, "bucket sizes for {ranks} ranks");
+        let found = steady(graph);
+        let truth = Nanos::from_nanos(truth.steady_step_ns);
+        let error = relative(found, truth);
+        assert!(error.abs() < 0.05, "{ranks} ranks: {found} against {truth} ({error:+.3})");
+    }
+}
+
+/// Two ranks recorded, eight asked for: only the collective times change.
+#[test]
+fn recorded_collectives_extrapolate_when_the_network_is_known() {
+    let two = JobSpec { ranks: 2, ..JobSpec::gpu_bound() };
+    let eight = JobSpec { ranks: 8, ..JobSpec::gpu_bound() };
+    let recording = recordings(&generate(&two).unwrap()).swap_remove(0);
+    let truth = Nanos::from_nanos(generate(&eight).unwrap().truth.steady_step_ns);
+    let mut graph = recording.steady().unwrap();
+    let changed = recost_collectives(&mut graph, |_, node| {
+        node.bytes.map(|bytes| Nanos::from_nanos(eight.all_reduce_ns(bytes.get())))
+    });
+    assert!(changed > 0);
+    let found = steady(graph);
+    let error = relative(found, truth);
+    assert!(error.abs() < 0.05, "{found} against {truth} ({error:+.3})");
+}
