@@ -120,9 +120,11 @@ impl Assembler<'_> {
             Work::Wait { targets, overhead } => {
                 (NodeKind::Sync, self.wait_name(piece, targets), *overhead)
             }
-            Work::Collective { row } => {
-                (NodeKind::Collective, self.context.trace.name_of(*row as usize).to_owned(), duration)
-            }
+            Work::Collective { row } => (
+                NodeKind::Collective,
+                self.context.trace.name_of(*row as usize).to_owned(),
+                duration,
+            ),
         };
         let name = self.graph.names.intern(&name);
         let mut node = Node { phase, ..Node::new(kind, name, queue, work) };

@@ -1,7 +1,7 @@
 //! What the build of every step of one trace shares.
 
-use foretrain_core::Nanos;
-use rustc_hash::FxHashMap;
+use foretrain_core::{NameId, Nanos};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::phase::Phases;
 use super::typical::{Typical, queue_depths};
@@ -23,6 +23,8 @@ pub struct Context<'a> {
     op_of_row: FxHashMap<u32, u32>,
     /// Depth of the launch queue when each launch call returned, by call.
     depth_of_call: FxHashMap<u32, u32>,
+    /// Device rows that were launched before the recording began.
+    before_recording: FxHashSet<u32>,
     /// Per stream of the index: `(launch time, row)` in launch order.
     launch_order: Vec<Vec<(Nanos, u32)>>,
     /// Rows that enclose no other row.
@@ -41,12 +43,15 @@ impl<'a> Context<'a> {
         for &parent in index.parent.iter().filter(|&&parent| parent != NO_ROW) {
             is_leaf[parent as usize] = false;
         }
+        let typical = Typical::measure(trace, index);
+        let before_recording = launched_before_recording(trace, index, typical.queue_capacity);
         let launch_order = index
             .streams
             .iter()
             .map(|stream| {
+                let at = |row| launch_time(trace, index, &before_recording, row);
                 let mut order: Vec<(Nanos, u32)> =
-                    stream.rows.iter().map(|&row| (launch_time(trace, index, row), row)).collect();
+                    stream.rows.iter().map(|&row| (at(row), row)).collect();
                 order.sort_by_key(|&(at, row)| (at, trace.start[row as usize], row));
                 order
             })
@@ -58,9 +63,10 @@ impl<'a> Context<'a> {
             recognised,
             steps,
             phases: Phases::new(trace, index),
-            typical: Typical::measure(trace, index),
+            typical,
             op_of_row: ops.map(|(i, op)| (op.row, i as u32)).collect(),
             depth_of_call: queue_depths(trace, index).into_iter().collect(),
+            before_recording,
             launch_order,
             is_leaf,
         }
@@ -80,9 +86,10 @@ impl<'a> Context<'a> {
         self.is_leaf[row as usize]
     }
 
-    /// When a device row was launched; its start if there is no launch call.
+    /// When a device row was launched: before everything if that was before the recording, its
+    /// start if there is no launch call.
     pub(super) fn launched_at(&self, row: u32) -> Nanos {
-        launch_time(self.trace, self.index, row)
+        launch_time(self.trace, self.index, &self.before_recording, row)
     }
 
     /// The last device row launched on a stream (position in the index) before `at`.
@@ -107,7 +114,95 @@ impl<'a> Context<'a> {
     }
 }
 
-fn launch_time(trace: &Trace, index: &TraceIndex, row: u32) -> Nanos {
+fn launch_time(
+    trace: &Trace,
+    index: &TraceIndex,
+    before_recording: &FxHashSet<u32>,
+    row: u32,
+) -> Nanos {
     let launch = index.launch[row as usize];
-    if launch == NO_ROW { trace.start[row as usize] } else { trace.start[launch as usize] }
+    if launch != NO_ROW {
+        trace.start[launch as usize]
+    } else if before_recording.contains(&row) {
+        Nanos::MIN
+    } else {
+        trace.start[row as usize]
+    }
+}
+
+/// Device work that was queued when a recording began in mid-run. Streams run in order, so rows
+/// before a stream's first launched one were issued earlier than that; where the launches of their
+/// like are recorded otherwise, only the recording's late start can have lost theirs. More rows
+/// than can be queued have another cause.
+fn launched_before_recording(
+    trace: &Trace,
+    index: &TraceIndex,
+    queue_capacity: u32,
+) -> FxHashSet<u32> {
+    let is_launched = |row: u32| index.launch[row as usize] != NO_ROW;
+    let name = |row: u32| trace.name[row as usize];
+    let launched: FxHashSet<NameId> =
+        index.device_rows().filter(|&row| is_launched(row)).map(name).collect();
+    let mut before = FxHashSet::default();
+    for stream in &index.streams {
+        let Some(first) = stream.rows.iter().position(|&row| is_launched(row)) else { continue };
+        let leading = &stream.rows[..first];
+        let last = leading.iter().rposition(|&row| launched.contains(&name(row)));
+        if let Some(last) = last.filter(|&last| last < queue_capacity as usize) {
+            before.extend(leading[..=last].iter().copied());
+        }
+    }
+    before
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrain_core::Ledger;
+
+    use super::*;
+    use crate::category::Category;
+    use crate::collectives::testing::Builder;
+
+    /// A kernel that ran before the first launch, one launched, and one of a kind that never has
+    /// a launch.
+    fn began_in_mid_run() -> (Trace, TraceIndex) {
+        let mut b = Builder::new();
+        b.kernel("gemm", 7, (0, 50));
+        b.kernel("Memset", 7, (50, 5));
+        b.kernel("relu", 7, (55, 5));
+        b.kernel("Memset", 7, (60, 5));
+        let call = b.row(Category::Runtime, "cudaLaunchKernel", 1, (10, 4));
+        let kernel = b.kernel("gemm", 7, (70, 50));
+        b.correlate(&[call, kernel], 1);
+        let call = b.row(Category::Runtime, "cudaLaunchKernel", 1, (15, 4));
+        let kernel = b.kernel("relu", 7, (120, 5));
+        b.correlate(&[call, kernel], 2);
+        b.kernel("gemm", 7, (130, 5));
+        let index = TraceIndex::new(&b.trace, &mut Ledger::new());
+        (b.trace, index)
+    }
+
+    #[test]
+    fn what_runs_ahead_of_the_first_launch_was_queued_before_the_recording() {
+        let (trace, index) = began_in_mid_run();
+        let mut before: Vec<u32> =
+            launched_before_recording(&trace, &index, 1024).into_iter().collect();
+        before.sort_unstable();
+        // The last memset need not have been: nothing behind it was.
+        assert_eq!(before, [0, 1, 2]);
+    }
+
+    #[test]
+    fn more_than_a_full_queue_has_another_cause() {
+        let (trace, index) = began_in_mid_run();
+        assert!(launched_before_recording(&trace, &index, 2).is_empty());
+    }
+
+    #[test]
+    fn streams_without_launches_tell_nothing() {
+        let mut b = Builder::new();
+        b.kernel("gemm", 7, (0, 50));
+        let index = TraceIndex::new(&b.trace, &mut Ledger::new());
+        assert!(launched_before_recording(&b.trace, &index, 1024).is_empty());
+    }
 }

@@ -272,7 +272,8 @@ fn hold_all(context: &Context<'_>, step: &Step, work: &mut [DeviceWork], events:
         let previous = last.get(&lane).or_else(|| last.get(&(this.stream, 0))).copied();
         let mut known = events_of.remove(&i).unwrap_or_default();
         let explained = explained_start(context, work, i, previous, &known);
-        if this.start - explained > context.typical.launch_latency.scale(0.5).max(ROUNDING.scale(4.0))
+        if this.start - explained
+            > context.typical.launch_latency.scale(0.5).max(ROUNDING.scale(4.0))
             && let Some(from) = event_that_fits(context, work, &by_end, &ends, i, explained)
             && !known.iter().any(|&(known, _)| known == from)
         {

@@ -225,8 +225,7 @@ fn add_joins(
     blocks: &[(TrackId, Vec<Block>)],
     cuts: &mut BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>>,
 ) {
-    for gap in super::blocks::main_gaps(context, step, main) {
-        let Some(join) = super::blocks::join_in_gap(context, &gap, main, blocks) else { continue };
+    for join in super::blocks::joins(context, step, main, blocks) {
         let wait = Wait {
             start: join.start,
             end: join.end,

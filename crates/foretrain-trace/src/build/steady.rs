@@ -49,7 +49,8 @@ pub fn steady_step(
 /// Steps to learn from: complete ones if there are any.
 fn usable_steps(graphs: &[StepGraph], steps: &Steps, leave_out: Option<usize>) -> Vec<usize> {
     let all: Vec<usize> = (0..graphs.len()).filter(|&i| Some(i) != leave_out).collect();
-    let complete: Vec<usize> = all.iter().copied().filter(|&i| !steps.steps[i].incomplete).collect();
+    let complete: Vec<usize> =
+        all.iter().copied().filter(|&i| !steps.steps[i].incomplete).collect();
     if complete.is_empty() { all } else { complete }
 }
 
@@ -214,9 +215,8 @@ impl Builder<'_> {
                 continue;
             }
             let launched = self.launched_in(graphs, base, edge.src);
-            let found = launched.and_then(|(distance, key, ordinal)| {
-                Some((distance, lookup.find(&key, ordinal)?))
-            });
+            let found = launched
+                .and_then(|(distance, key, ordinal)| Some((distance, lookup.find(&key, ordinal)?)));
             if let Some((distance, source)) = found
                 && let Some(src) = self.new_id[source.index()]
             {

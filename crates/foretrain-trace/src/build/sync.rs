@@ -60,10 +60,8 @@ pub(super) fn wait_of_call(context: &Context<'_>, call: u32) -> Option<Wait> {
         Scope::Queue => return queue_wait(context, call),
     };
     let targets: Vec<u32> = targets;
-    let over: Vec<u32> = targets
-        .into_iter()
-        .filter(|&row| trace.end(row as usize) <= end + STAMP_SLACK)
-        .collect();
+    let over: Vec<u32> =
+        targets.into_iter().filter(|&row| trace.end(row as usize) <= end + STAMP_SLACK).collect();
     let last_end = over.iter().map(|&row| trace.end(row as usize)).max()?;
     Some(Wait {
         start,
@@ -148,10 +146,8 @@ fn queue_wait(context: &Context<'_>, call: u32) -> Option<Wait> {
         return None;
     }
     let own = context.index.launched_by(call).next()?;
-    let stream = context.stream_numbered(
-        trace.device[own as usize],
-        i64::from(trace.stream[own as usize]),
-    )?;
+    let stream = context
+        .stream_numbered(trace.device[own as usize], i64::from(trace.stream[own as usize]))?;
     let rows = &context.index.streams[stream].rows;
     let ended = rows.partition_point(|&row| trace.end(row as usize) <= end);
     let head = *rows.get(ended.checked_sub(1)?)?;
