@@ -6,7 +6,7 @@ use foretrain_trace::Trace;
 use foretrain_trace::build::{Context, Typical, build_steps, steady_step};
 use foretrain_trace::collectives::{Collectives, recognise};
 use foretrain_trace::index::TraceIndex;
-use foretrain_trace::steps::{Steps, find_steps};
+use foretrain_trace::steps::{Step, Steps, find_steps};
 
 /// A trace and what it means.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Recording {
     pub fn step_times(&self) -> Vec<Nanos> {
         let times = |complete: bool| -> Vec<Nanos> {
             let steps = self.steps.steps.iter();
-            steps.filter(|s| !(complete && s.incomplete)).map(|s| s.duration()).collect()
+            steps.filter(|s| !(complete && s.incomplete)).map(Step::duration).collect()
         };
         let complete = times(true);
         if complete.is_empty() { times(false) } else { complete }

@@ -1,0 +1,140 @@
+//! What each communication node costs at one job size.
+
+use std::collections::hash_map::Entry;
+
+use foretrain_core::{Estimate, Nanos, Result};
+use foretrain_cost::{CollectiveCall, Fabric, Rescaled, collective_time, rescale};
+use foretrain_graph::{CollectiveKind, GroupId, NodeId, StepGraph};
+use foretrain_hardware::Cluster;
+use foretrain_rewrite::{CollectiveNode, collectives};
+use rustc_hash::FxHashMap;
+
+use super::layout::Layout;
+use crate::answer::ScaledCollective;
+use crate::roles::Role;
+use crate::transfer::Transfers;
+
+/// The cost of one communication node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    /// Transfer.
+    pub(super) time: Estimate<Nanos>,
+    /// Waiting that was recorded with it.
+    pub(super) wait: Nanos,
+    /// New over recorded transfer by the model; 1 where it was not scaled.
+    pub(super) ratio: f64,
+    /// Members of the group at this size.
+    pub(super) ranks: u32,
+}
+
+/// Where communication was recorded and where it is asked for.
+pub(super) struct Machines<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) transfers: &'a Transfers,
+    pub(super) from: Option<&'a Cluster>,
+    pub(super) to: &'a Cluster,
+}
+
+/// The fabric under one group.
+struct Fabrics {
+    from: Option<Fabric>,
+    to: Option<Fabric>,
+    /// Whether the group has as many members as recorded.
+    same_size: bool,
+}
+
+impl Machines<'_> {
+    /// Time of every recorded communication node with `replicas` replicas.
+    pub(super) fn costs(&self, graph: &StepGraph, replicas: u32) -> Result<Vec<(NodeId, Cost)>> {
+        let mut fabrics: FxHashMap<Option<GroupId>, Fabrics> = FxHashMap::default();
+        let mut costs = Vec::new();
+        for node in collectives(graph) {
+            let fabrics = match fabrics.entry(node.group) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.fabrics(graph, &node, replicas)?),
+            };
+            costs.push((node.id, self.cost(&node, fabrics)));
+        }
+        Ok(costs)
+    }
+
+    /// Measured first: on the fabric it was measured on a transfer keeps its time, on another it
+    /// is scaled by the model's ratio; only where neither is possible does the model speak alone.
+    fn cost(&self, node: &CollectiveNode, fabrics: &Fabrics) -> Cost {
+        let transfer = self.transfers.of(node.id, node.work);
+        let wait = (node.work - transfer).clamp_positive();
+        let ranks = fabrics.to.as_ref().map_or(0, |to| to.ranks);
+        if ranks == 1 {
+            // A group of one member neither moves data nor waits.
+            let time = Estimate::exact(Nanos::ZERO);
+            return Cost { time, wait: Nanos::ZERO, ratio: 0.0, ranks };
+        }
+        let call =
+            node.bytes.map(|bytes| CollectiveCall { kind: node.kind, bytes, dtype: node.dtype });
+        let (time, ratio) = match (call, &fabrics.from, &fabrics.to) {
+            (Some(call), Some(from), Some(to)) => {
+                let Rescaled { time, ratio, .. } = rescale(transfer, &call, from, to);
+                (time, ratio)
+            }
+            (Some(call), None, Some(to)) if !fabrics.same_size => {
+                (collective_time(&call, to).time, 1.0)
+            }
+            _ => {
+                let spread = if fabrics.same_size { 0.1 } else { 0.3 };
+                (Estimate::with_relative_spread(transfer, spread), 1.0)
+            }
+        };
+        Cost { time, wait, ratio, ranks }
+    }
+
+    fn fabrics(&self, graph: &StepGraph, node: &CollectiveNode, replicas: u32) -> Result<Fabrics> {
+        let Some(group) = node.group else {
+            return Ok(Fabrics { from: None, to: None, same_size: true });
+        };
+        let (recorded, scaled) = self.layout.placements(graph, group.index(), replicas);
+        let from = self.from.map(|from| Fabric::for_group(from, &recorded)).transpose()?;
+        let to = Fabric::for_group(self.to, &scaled)?;
+        Ok(Fabrics { from, to: Some(to), same_size: recorded.ranks() == scaled.ranks() })
+    }
+
+    /// The communication of a step, equal operations together, the most expensive first.
+    pub(super) fn summary(
+        &self,
+        graph: &StepGraph,
+        costs: &[(NodeId, Cost)],
+    ) -> Vec<ScaledCollective> {
+        let mut found: Vec<ScaledCollective> = Vec::new();
+        for (id, cost) in costs {
+            let node = graph.node(*id);
+            let kind = node.collective.unwrap_or(CollectiveKind::Unknown);
+            let group = node.group.map(GroupId::index);
+            let name = group.map_or("", |g| graph.groups[g].name.as_str());
+            let like = found
+                .iter_mut()
+                .find(|c| c.kind == kind && c.group == name && c.bytes == node.bytes);
+            match like {
+                Some(like) => like.count += 1,
+                None => found.push(ScaledCollective {
+                    kind,
+                    group: name.to_owned(),
+                    role: self.role_of(group).as_str(),
+                    ranks: cost.ranks,
+                    bytes: node.bytes,
+                    count: 1,
+                    each: cost.time,
+                }),
+            }
+        }
+        found.sort_by_key(|c| std::cmp::Reverse(c.each.value.nanos() * c.count as i64));
+        found
+    }
+
+    /// Groups beyond the recorded ones were inserted, to synchronise replicas.
+    fn role_of(&self, group: Option<usize>) -> Role {
+        match group {
+            Some(group) if group < self.layout.roles.len() => self.layout.role(group),
+            Some(_) => Role::DataParallel,
+            None => Role::Unknown,
+        }
+    }
+}

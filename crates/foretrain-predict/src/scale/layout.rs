@@ -1,0 +1,81 @@
+//! How ranks are laid out in the recorded job, and how its groups grow.
+
+use foretrain_cost::GroupPlacement;
+use foretrain_graph::StepGraph;
+
+use crate::recording::Recording;
+use crate::roles::{GroupRole, Role, group_roles};
+
+/// How ranks are laid out in the recorded job.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Ranks in the recorded job.
+    pub(super) world_size: u32,
+    /// Ranks of one model replica.
+    pub(super) replica_size: u32,
+    /// Role of each group.
+    pub(super) roles: Vec<GroupRole>,
+}
+
+impl Layout {
+    pub(super) fn new(recording: &Recording, graph: &StepGraph) -> Self {
+        let roles = group_roles(graph);
+        let world_size = recording.world_size();
+        let size = |r: &GroupRole| graph.groups[r.group].size.max(1);
+        let largest =
+            |role: Role| roles.iter().filter(|r| r.role == role).map(size).max().unwrap_or(1);
+        let growing = roles.iter().filter(|r| r.role.grows()).map(size).max();
+        let replica_size = match growing {
+            Some(growing) => (world_size / growing).max(1),
+            None => {
+                let tensor = largest(Role::TensorParallel);
+                tensor.saturating_mul(largest(Role::PipelineParallel)).clamp(1, world_size)
+            }
+        };
+        Self { world_size, replica_size, roles }
+    }
+
+    pub(super) fn role(&self, group: usize) -> Role {
+        self.roles.get(group).map_or(Role::Unknown, |r| r.role)
+    }
+
+    /// Whether the recording synchronises replicas.
+    pub(super) fn synchronises(&self) -> bool {
+        self.roles.iter().any(|r| r.role.grows())
+    }
+
+    /// Where a group's ranks sit in the recorded job, and in one of `replicas` replicas.
+    pub(super) fn placements(
+        &self,
+        graph: &StepGraph,
+        group: usize,
+        replicas: u32,
+    ) -> (GroupPlacement, GroupPlacement) {
+        let grows = self.role(group).grows();
+        let members = graph.groups.get(group);
+        let size = members.map_or(self.world_size, |g| g.size).max(1);
+        let usual = if grows { self.replica_size } else { 1 };
+        let stride = members.and_then(|g| stride(&g.ranks)).unwrap_or(usual);
+        let scaled = if grows { replicas } else { size };
+        (GroupPlacement::strided(size, stride), GroupPlacement::strided(scaled, stride))
+    }
+}
+
+/// Distance between neighbouring ranks of a group, if it is constant.
+fn stride(ranks: &[u32]) -> Option<u32> {
+    let step = ranks.get(1)?.checked_sub(*ranks.first()?)?;
+    ranks.windows(2).all(|w| w[1].checked_sub(w[0]) == Some(step)).then_some(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_even_spacing_has_a_stride() {
+        assert_eq!(stride(&[0, 8, 16]), Some(8));
+        assert_eq!(stride(&[0, 1, 3]), None);
+        assert_eq!(stride(&[4, 2]), None);
+        assert_eq!(stride(&[7]), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Evidence and warnings that go with a prediction.
+
+use foretrain_core::{Evidence, EvidenceKind, Nanos};
+use foretrain_graph::StepGraph;
+
+use super::layout::Layout;
+use crate::answer::SizePrediction;
+use crate::breakdown::Owner;
+
+/// Why each group is believed to be what it is taken for.
+pub(super) fn role_evidence(graph: &StepGraph, layout: &Layout, evidence: &mut Vec<Evidence>) {
+    for role in &layout.roles {
+        let group = &graph.groups[role.group];
+        evidence.push(Evidence::new(
+            EvidenceKind::Inferred,
+            format!("group {} is {}", group.name, role.role.as_str()),
+            role.reason.clone(),
+            0.0,
+        ));
+    }
+}
+
+/// What the base step rests on.
+pub(super) fn describe_base(
+    times: &[f64],
+    spread: Option<f64>,
+    fidelity: f64,
+    evidence: &mut Vec<Evidence>,
+    warnings: &mut Vec<String>,
+) {
+    let n = times.len();
+    let source = match spread {
+        Some(spread) => format!("median of {n} recorded steps, spread {:.1} %", spread * 100.0),
+        None => format!("{n} recorded step, spread unknown"),
+    };
+    evidence.push(Evidence::new(EvidenceKind::Measured, "step", source, spread.unwrap_or(0.02)));
+    let source = format!("replay differs from the recording by {:.1} %", fidelity * 100.0);
+    evidence.push(Evidence::new(EvidenceKind::Measured, "step graph", source, fidelity));
+    if spread.is_none() {
+        warnings.push("one recorded step only: its noise is unknown, and waiting for the slowest of more ranks is not included".into());
+    }
+    if fidelity > 0.05 {
+        warnings.push(format!(
+            "the steady step replays {:.0} % off the recorded median: the recorded steps differ from each other, or the run had not settled",
+            fidelity * 100.0
+        ));
+    }
+}
+
+/// What a reader must know before using the sizes.
+pub(super) fn warn_about_answer(sizes: &[SizePrediction], warnings: &mut Vec<String>) {
+    let Some(first) = sizes.first() else { return };
+    let total = first.breakdown.total().nanos().max(1) as f64;
+    let share = |time: Nanos| time.nanos() as f64 / total;
+    let idle = share(first.breakdown.time(|o| matches!(o, Owner::LaunchBound | Owner::Host)));
+    let on_path: Nanos =
+        first.critical_path.iter().filter(|part| part.kind == "host").map(|part| part.time).sum();
+    let has_device = first.critical_path.iter().any(|part| part.kind == "kernel")
+        || first.breakdown.time(|o| *o == Owner::LaunchBound) > Nanos::ZERO;
+    if has_device && (idle > 0.3 || share(on_path) > 0.5) {
+        warnings.push(format!(
+            "host-bound: host work makes up {:.0} % of the critical path and the device idles {:.0} % of the step; a faster device or network will not shorten it (launch less: CUDA graphs, fused or larger kernels, less Python per step)",
+            share(on_path).min(1.0) * 100.0,
+            idle * 100.0
+        ));
+    }
+    let input = first.breakdown.time(|o| *o == Owner::Input);
+    if share(input) > 0.1 {
+        warnings
+            .push(format!("input-bound: {:.0} % of the step waits for data", share(input) * 100.0));
+    }
+    if sizes.iter().any(|s| !s.converged) {
+        warnings.push("simulated step times had not settled; the last one is shown".into());
+    }
+}

@@ -1,0 +1,62 @@
+//! Simulating a graph until its step time has settled, and the path that decides it.
+
+use foretrain_core::{InputError, Nanos, Result};
+use foretrain_graph::{Job, StepGraph};
+use foretrain_sim::{SimOptions, Timeline};
+use rustc_hash::FxHashMap;
+
+use crate::answer::CriticalPart;
+use crate::replay::run;
+
+/// Iterations that usually let the launch queue and the streams settle.
+const ITERATIONS: u32 = 8;
+/// Tried when those did not suffice.
+const MORE_ITERATIONS: u32 = 32;
+/// Settled: successive steps differ by less than this fraction.
+const TOLERANCE: f64 = 0.005;
+
+/// The steady step time of a graph.
+pub(super) fn settled(graph: &StepGraph) -> Result<(Nanos, bool)> {
+    let job = Job::uniform(graph.clone(), 1);
+    settled_timeline(&job).map(|(_, step, converged)| (step, converged))
+}
+
+pub(super) fn settled_timeline(job: &Job) -> Result<(Timeline, Nanos, bool)> {
+    let source = &job.classes[0].graph.meta.source;
+    for iterations in [ITERATIONS, MORE_ITERATIONS] {
+        let timeline = run(job, &SimOptions::iterations(iterations), source)?;
+        let steady = timeline.steady_step_time();
+        if steady.converged(TOLERANCE) || iterations == MORE_ITERATIONS {
+            let converged = steady.converged(TOLERANCE);
+            return Ok((timeline, steady.step, converged));
+        }
+    }
+    Err(InputError::new("no iterations were simulated"))
+}
+
+/// The nodes on the critical path of an iteration, merged by name.
+pub(super) fn critical_path(timeline: &Timeline, job: &Job, iteration: usize) -> Vec<CriticalPart> {
+    let graph = &job.classes[0].graph;
+    let Ok(path) = timeline.critical_path(job, 0, iteration) else { return Vec::new() };
+    let class = &timeline.classes[0];
+    let mut parts: Vec<CriticalPart> = Vec::new();
+    let mut slots: FxHashMap<(String, &str), usize> = FxHashMap::default();
+    for step in &path {
+        if step.iteration != iteration {
+            continue;
+        }
+        let row = class.row(step.iteration, step.node);
+        let time = class.end[row] - class.start[row];
+        let name: String = graph.name(step.node).chars().take(80).collect();
+        let kind = graph.kind(step.node).as_str();
+        let slot = *slots.entry((name.clone(), kind)).or_insert_with(|| {
+            let part = CriticalPart { name, kind: kind.into(), time: Nanos::ZERO, count: 0 };
+            parts.push(part);
+            parts.len() - 1
+        });
+        parts[slot].time += time;
+        parts[slot].count += 1;
+    }
+    parts.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
+    parts
+}
