@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foretrain_core::stats::median;
 use foretrain_core::{Nanos, Result};
+use foretrain_graph::attributes::well_known;
+use foretrain_graph::{NodeId, StepGraph};
 use foretrain_ingest::{ReadOptions, read_trace};
 use foretrain_trace::steps::StepSource;
 use rayon::prelude::*;
@@ -52,6 +54,8 @@ pub(super) struct StepReplay {
     pub(super) held_out: Option<std::result::Result<f64, String>>,
     /// Median of the other steps.
     pub(super) others: Option<f64>,
+    /// Why the other steps tell nothing about this one, if they do not.
+    pub(super) differs: Option<String>,
     /// Why not to score it.
     pub(super) unusable: Option<String>,
     /// Name, start since the epoch and duration: no two steps share them.
@@ -128,12 +132,14 @@ impl<'a> Corpus<'a> {
             time.map(Nanos::millis_f64).map_err(|error| error.message().to_owned())
         };
         let several = recording.graphs.len() > 1;
+        let sizes: Vec<usize> = recording.graphs.iter().map(size).collect();
         StepReplay {
             name: step.name.clone(),
             measured: self.measured(&candidate.name, &step.name, step.duration()),
             replayed: ms(replay_step(&recording.graphs[at])),
             held_out: several.then(|| ms(predict_held_out_step(recording, at))),
             others: others(recording, at),
+            differs: differs(&sizes, at),
             unusable: step.incomplete.then(|| "device events of this step were rejected".into()),
             identity: (
                 step.name.clone(),
@@ -162,6 +168,27 @@ pub(super) fn analyse(candidate: &Candidate) -> std::result::Result<Recording, S
         return Err(format!("no steps found{host}: a whole window is not a step"));
     }
     Ok(recording)
+}
+
+/// Nodes of a step's own work.
+fn size(graph: &StepGraph) -> usize {
+    let carried = |id: &NodeId| {
+        graph.node_attributes.get_bool(well_known::CARRY_IN, id.index()) == Some(true)
+    };
+    graph.node_ids().filter(|id| !carried(id)).count()
+}
+
+/// Steps of one program are alike in what they do; where a step does a tenth more or less than
+/// the others, it is another program (an evaluation, a stub where recording stopped).
+const SAME_WORK: f64 = 0.1;
+
+fn differs(sizes: &[usize], at: usize) -> Option<String> {
+    let others: Vec<f64> =
+        sizes.iter().enumerate().filter(|&(i, _)| i != at).map(|(_, &n)| n as f64).collect();
+    let usual = median(&others)?;
+    let own = sizes[at] as f64;
+    let far = (own - usual).abs() > SAME_WORK * usual.max(own);
+    far.then(|| "does a tenth more or less work (graph nodes) than the other steps".into())
 }
 
 fn others(recording: &Recording, at: usize) -> Option<f64> {
@@ -204,6 +231,7 @@ mod tests {
             replayed: Ok(1.0),
             held_out: None,
             others: None,
+            differs: None,
             unusable: None,
             identity: ("s".into(), start, duration),
         };
@@ -232,5 +260,15 @@ mod tests {
         assert_eq!(unusable(&files[0]), [true, true]);
         assert_eq!(unusable(&files[1]), [false, false, false]);
         assert_eq!(unusable(&files[2]), [true, false]);
+    }
+
+    #[test]
+    fn steps_that_do_other_work_differ() {
+        assert_eq!(differs(&[100, 105, 98], 1), None);
+        assert!(differs(&[100, 100, 4], 2).is_some());
+        assert!(differs(&[100, 100, 4], 0).is_some(), "half of the others are not like it");
+        assert!(differs(&[100, 100, 100, 4], 0).is_none());
+        assert_eq!(differs(&[7], 0), None);
+        assert_eq!(differs(&[0, 0], 0), None);
     }
 }

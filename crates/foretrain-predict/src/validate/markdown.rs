@@ -31,7 +31,9 @@ pub fn to_markdown(report: &ValidationReport) -> String {
 
 fn summary_row(set: &SetReport) -> String {
     let reference = set.reference.as_ref().map_or("-".into(), |reference| {
-        format!("{}: {} %", cell(&reference.who), number(reference.mape))
+        let median =
+            reference.median_ape.map_or(String::new(), |m| format!(", median {} %", number(m)));
+        format!("{}: MAPE {} %{median}", cell(&reference.who), number(reference.mape))
     });
     let Some(s) = &set.scores else {
         return format!("| {} | {} | 0 | - | - | - | - | - | - | - |", set.name, cell(&set.on));
@@ -149,11 +151,11 @@ mod tests {
         let report = sample();
         assert_eq!(
             report.sets[0].reference,
-            Some(Reference { who: "the others".into(), mape: 5.0 })
+            Some(Reference { who: "the others".into(), mape: 5.0, median_ape: Some(5.0) })
         );
         let text = to_markdown(&report);
         for line in [
-            "| replay | data | 3 | 4.00 | 2.00 | 8.40 | 10.00 | -2.67 | - | the others: 5.00 % |",
+            "| replay | data | 3 | 4.00 | 2.00 | 8.40 | 10.00 | -2.67 | - | the others: MAPE 5.00 %, median 5.00 % |",
             "| `a\\|b.json` | 2 | 6.00 | -4.00 | -10.00 | Step\\#1 |",
             "| `c.json` | 1 | 0.00 | 0.00 | 0.00 | Step\\#1 |",
             "- not a trace (2):\n  - `y.et`\n  - `z.et`\n",

@@ -41,6 +41,8 @@ pub struct Reference {
     pub who: String,
     /// Mean absolute error in percent.
     pub mape: f64,
+    /// Median absolute error in percent, if known.
+    pub median_ape: Option<f64>,
 }
 
 /// The rows of one file or run, summed up.
@@ -130,7 +132,8 @@ impl SetReport {
 fn score_reference(who: String, rows: &[Row]) -> Option<Reference> {
     let theirs: Option<Vec<Row>> =
         rows.iter().map(|row| Some(Row { predicted: row.reference?, ..row.clone() })).collect();
-    Some(Reference { who, mape: scores(&theirs?)?.mape })
+    let scores = scores(&theirs?)?;
+    Some(Reference { who, mape: scores.mape, median_ape: Some(scores.median_ape) })
 }
 
 fn group(rows: &[Row]) -> Option<Group> {

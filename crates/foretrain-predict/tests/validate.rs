@@ -1,0 +1,79 @@
+//! The validation suite on the published traces, where they are at hand.
+
+use std::path::PathBuf;
+
+use foretrain_predict::validate::{ValidateOptions, run, to_markdown};
+
+fn data() -> Option<PathBuf> {
+    let dir = std::env::var_os("FORETRAIN_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
+        PathBuf::from,
+    );
+    dir.join("traces").is_dir().then_some(dir)
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
+fn recorded_steps_replay_and_nothing_is_lost_in_silence() {
+    let Some(data) = data() else {
+        println!("skipped: no validation data (set FORETRAIN_DATA)");
+        return;
+    };
+    let options = ValidateOptions { data: data.clone(), rows: true, ..ValidateOptions::default() };
+    let report = run(&options, &|_| {}).expect("data is readable");
+    let names: Vec<&str> = report.sets.iter().map(|set| set.name.as_str()).collect();
+    assert_eq!(names, ["replay", "replay-heldout-step", "replay-rankwise"]);
+    for set in &report.sets {
+        for skipped in &set.skipped {
+            assert!(!skipped.why.contains("defect"), "{}: {skipped:?}", set.name);
+            assert!(!skipped.why.is_empty(), "{skipped:?}");
+        }
+    }
+    let replay = report.sets[0].scores.expect("replayed steps");
+    assert!(replay.median_ape <= 1.0 && replay.p90_ape <= 3.0, "{replay:?}");
+    let rankwise = report.sets[2].scores.expect("joint replays");
+    assert!(rankwise.median_ape <= 3.0, "{rankwise:?}");
+    let text = to_markdown(&report);
+    let machine_path = data.to_string_lossy();
+    assert!(!text.contains(&*machine_path) && !text.contains("/home/"), "paths of this machine");
+    assert_eq!(text, to_markdown(&run(&options, &|_| {}).expect("again")), "not deterministic");
+}
+
+#[test]
+fn an_empty_directory_has_nothing_to_score() {
+    let dir = tempfile::tempdir().expect("directory");
+    let options = ValidateOptions { data: dir.path().into(), ..ValidateOptions::default() };
+    let error = run(&options, &|_| {}).expect_err("nothing there");
+    assert!(!error.hints().is_empty(), "{error}");
+}
+
+#[test]
+fn extra_directories_are_scored_beside_the_data_and_damage_is_listed() {
+    let dir = tempfile::tempdir().expect("directory");
+    let (data, extra) = (dir.path().join("data"), dir.path().join("unseen"));
+    std::fs::create_dir_all(&data).expect("directory");
+    std::fs::create_dir_all(&extra).expect("directory");
+    let event = |name: &str, category: &str, start: u32, duration: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":1,"ts":{start},"dur":{duration}}}"#
+        )
+    };
+    let events = [
+        event("ProfilerStep#1", "user_annotation", 0, 1000),
+        event("aten::mm", "cpu_op", 100, 300),
+        event("ProfilerStep#2", "user_annotation", 1000, 1100),
+        event("aten::mm", "cpu_op", 1100, 350),
+    ];
+    let trace = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+    std::fs::write(extra.join("rank0.json"), trace).expect("file");
+    std::fs::write(extra.join("notes.txt"), "not a trace").expect("file");
+    let options = ValidateOptions { data, extra: vec![extra], rows: true, ..Default::default() };
+    let report = run(&options, &|_| {}).expect("one trace");
+    let set = report.sets.iter().find(|s| s.name == "replay" && s.on == "unseen").expect("extra");
+    let scores = set.scores.expect("two steps");
+    assert_eq!(scores.n, 2);
+    assert!(scores.max_ape < 1e-6, "{scores:?}");
+    assert_eq!(set.rows[0].group, "rank0.json");
+    assert!((set.rows[1].measured - 1.1).abs() < 1e-9, "{:?}", set.rows);
+    assert!(set.skipped.iter().any(|skipped| skipped.what == "notes.txt"), "{:?}", set.skipped);
+}
