@@ -1,5 +1,6 @@
 //! Reading the validation data where it lies.
 #![expect(dead_code, reason = "each test and example uses its own part")]
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use foretrain_graph::CollectiveKind;
 use foretrain_hardware::Catalogue;
 
 /// The data directory, or `None` after saying that the test is skipped.
-pub fn data_dir() -> Option<PathBuf> {
+pub(crate) fn data_dir() -> Option<PathBuf> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let dir = std::env::var_os("FORETRAIN_DATA").map_or(default, PathBuf::from);
     if dir.is_dir() {
@@ -21,12 +22,12 @@ pub fn data_dir() -> Option<PathBuf> {
 }
 
 /// One row of an nccl-tests log.
-pub struct Row {
-    pub log: String,
-    pub kind: CollectiveKind,
-    pub ranks: u32,
-    pub bytes: u64,
-    pub time_us: f64,
+pub(crate) struct Row {
+    pub(crate) log: String,
+    pub(crate) kind: CollectiveKind,
+    pub(crate) ranks: u32,
+    pub(crate) bytes: u64,
+    pub(crate) time_us: f64,
 }
 
 /// Logs whose machine is in the catalogue, by prefix.
@@ -41,7 +42,7 @@ const MACHINES: &[(&str, &str)] = &[
 
 impl Row {
     /// Prediction and measurement; `None` for a machine that is not in the catalogue.
-    pub fn score(&self) -> Option<(Estimate<Nanos>, Nanos)> {
+    pub(crate) fn score(&self) -> Option<(Estimate<Nanos>, Nanos)> {
         let (_, machine) = MACHINES.iter().find(|(log, _)| self.log.starts_with(log))?;
         let cluster = Catalogue::builtin().cluster(machine).ok()?;
         let fabric = Fabric::for_group(&cluster, &GroupPlacement::contiguous(self.ranks)).ok()?;
@@ -51,7 +52,7 @@ impl Row {
 }
 
 /// Every row of at least 1 KiB and two ranks, with the better of in and out of place.
-pub fn nccl_tests_rows(dir: &Path) -> Vec<Row> {
+pub(crate) fn nccl_tests_rows(dir: &Path) -> Vec<Row> {
     let path = dir.join("measured/collectives_nccl_tests.csv.gz");
     let mut text = String::new();
     let file = std::fs::File::open(&path).expect("the data directory has its tables");
@@ -88,16 +89,16 @@ pub fn nccl_tests_rows(dir: &Path) -> Vec<Row> {
 }
 
 /// One all-reduce of Gloo.
-pub struct LabRow {
-    pub ranks: u32,
+pub(crate) struct LabRow {
+    pub(crate) ranks: u32,
     /// `None` without a shaper.
-    pub mbit: Option<f64>,
-    pub bytes: u64,
-    pub time_us: f64,
+    pub(crate) mbit: Option<f64>,
+    pub(crate) bytes: u64,
+    pub(crate) time_us: f64,
 }
 
 /// The plain all-reduces of our lab.
-pub fn lab_rows(dir: &Path) -> Vec<LabRow> {
+pub(crate) fn lab_rows(dir: &Path) -> Vec<LabRow> {
     let text = std::fs::read_to_string(dir.join("lab/allreduce.csv")).expect("lab/allreduce.csv");
     let row = |line: &str| {
         let f = fields(line);
@@ -128,30 +129,30 @@ fn fields(line: &str) -> Vec<String> {
 
 /// Errors of predictions.
 #[derive(Default)]
-pub struct Score {
+pub(crate) struct Score {
     errors: Vec<f64>,
     covered: usize,
 }
 
 impl Score {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.errors.len()
     }
-    pub fn mape(&self) -> f64 {
+    pub(crate) fn mape(&self) -> f64 {
         self.errors.iter().map(|e| e.abs()).sum::<f64>() / self.errors.len().max(1) as f64
     }
-    pub fn bias(&self) -> f64 {
+    pub(crate) fn bias(&self) -> f64 {
         self.errors.iter().sum::<f64>() / self.errors.len().max(1) as f64
     }
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         let mut all: Vec<f64> = self.errors.iter().map(|e| e.abs()).collect();
         all.sort_by(f64::total_cmp);
         all.get(all.len() / 2).copied().unwrap_or(0.0)
     }
-    pub fn worst(&self) -> f64 {
+    pub(crate) fn worst(&self) -> f64 {
         self.errors.iter().map(|e| e.abs()).fold(0.0, f64::max)
     }
-    pub fn coverage(&self) -> f64 {
+    pub(crate) fn coverage(&self) -> f64 {
         self.covered as f64 / self.errors.len().max(1) as f64
     }
 }
