@@ -39,7 +39,8 @@ impl Reading {
                 files.insert(progress.path.to_path_buf(), now);
             }
         }
-        let (read, total) = files.values().fold((0, 0), |sum, file| (sum.0 + file.0, sum.1 + file.1));
+        let (read, total) =
+            files.values().fold((0, 0), |sum, file| (sum.0 + file.0, sum.1 + file.1));
         bar.set_length(total);
         bar.set_position(read);
     }

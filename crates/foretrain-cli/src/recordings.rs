@@ -62,9 +62,11 @@ impl Source {
         let Some(times) = &self.boundaries else { return Ok(()) };
         let ascending = times.windows(2).all(|pair| pair[0] < pair[1]);
         if times.len() < 2 || !ascending {
-            return Err(InputError::new("--steps needs at least two times, each later than the last")
-                .hint("name the start of each step and the end of the last: --steps 0ms,10ms,20ms")
-                .into());
+            return Err(InputError::new(
+                "--steps needs at least two times, each later than the last",
+            )
+            .hint("name the start of each step and the end of the last: --steps 0ms,10ms,20ms")
+            .into());
         }
         Ok(())
     }

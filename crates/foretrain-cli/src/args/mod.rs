@@ -42,7 +42,13 @@ struct Global {
     #[arg(long, global = true, help_heading = "Output")]
     no_progress: bool,
     /// When to use colour; NO_COLOR is respected.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     color: When,
 }
 

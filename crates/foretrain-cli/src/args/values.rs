@@ -5,9 +5,8 @@ use foretrain::core::{Bytes, Nanos};
 /// A number and the unit behind it, with or without a space.
 fn split(text: &str) -> Result<(f64, &str), String> {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_')))
-        .unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(text.len());
     let digits = text[..end].replace('_', "");
     let number: f64 = digits.parse().map_err(|_| format!("expected a number in {text:?}"))?;
     Ok((number, text[end..].trim()))
@@ -29,7 +28,7 @@ pub(super) fn size(text: &str) -> Result<Bytes, String> {
         _ => return Err(format!("unknown unit {unit:?}; write MiB, GiB, MB, GB or bytes")),
     };
     let bytes = number * factor;
-    if bytes >= 1.0 && bytes < 1e18 {
+    if (1.0..1e18).contains(&bytes) {
         Ok(Bytes::from_f64(bytes))
     } else {
         Err("expected a size of at least one byte and below an exabyte".into())

@@ -8,7 +8,7 @@ use foretrain::core::Bytes;
 use super::read::Traces;
 use super::values;
 use crate::commands::hardware::Listed;
-use crate::commands::{Command, export, hardware, predict, validate};
+use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
@@ -141,7 +141,7 @@ pub(super) struct Validate {
 impl From<Verb> for Command {
     fn from(verb: Verb) -> Self {
         match verb {
-            Verb::Inspect(_) => todo!(),
+            Verb::Inspect(args) => Self::Inspect(inspect::Options { source: args.traces.into() }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Hardware(args) => Self::Hardware(args.into()),
             Verb::Export(args) => Self::Export(export::Options {

@@ -90,9 +90,7 @@ fn show(catalogue: &Catalogue, name: &str, output: &Output) -> Result<String> {
         });
     }
     match catalogue.device(name) {
-        Ok(device) if output.json() => {
-            Ok(json::to_text(&HardwareReport::new([device], [], [])))
-        }
+        Ok(device) if output.json() => Ok(json::to_text(&HardwareReport::new([device], [], []))),
         Ok(device) => Ok(text::hardware_device(device, style)),
         Err(_) => Err(unknown(catalogue, name).into()),
     }

@@ -1,6 +1,5 @@
 //! `foretrain inspect`.
 
-use foretrain::predict::inspect::inspect;
 use foretrain::report::json::{self, InspectReport};
 use foretrain::report::text;
 
@@ -18,12 +17,9 @@ pub(crate) struct Options {
 /// Answers "no" if the traces hold no step.
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let job = options.source.read(output)?;
-    let inspection = inspect(&job.recordings, &job.ledger);
-    let text = if output.json() {
-        json::to_text(&InspectReport::new(&inspection))
-    } else {
-        text::inspect(&inspection, output.style())
-    };
+    let report = InspectReport::new(&job.recordings, &job.ledger);
+    let text =
+        if output.json() { json::to_text(&report) } else { text::inspect(&report, output.style()) };
     output.answer(&text)?;
     let has_steps = job.recordings.iter().any(|recording| !recording.steps.steps.is_empty());
     Ok(if has_steps { Answer::Yes } else { Answer::No })

@@ -2,7 +2,7 @@
 
 pub(crate) mod export;
 pub(crate) mod hardware;
-// pub(crate) mod inspect;
+pub(crate) mod inspect;
 pub(crate) mod predict;
 mod schema;
 pub(crate) mod validate;
@@ -13,7 +13,7 @@ use crate::output::Output;
 /// What to do.
 #[derive(Debug)]
 pub(crate) enum Command {
-    // Inspect(inspect::Options),
+    Inspect(inspect::Options),
     Predict(Box<predict::Options>),
     Hardware(hardware::Options),
     Export(export::Options),
@@ -33,7 +33,7 @@ pub(crate) enum Answer {
 /// Runs a command.
 pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
     match command {
-        // Command::Inspect(options) => inspect::run(&options, output),
+        Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),

@@ -149,10 +149,10 @@ fn sources(sources: &BTreeMap<String, Source>) -> BTreeMap<String, String> {
 
 impl From<&Device> for DeviceReport {
     fn from(device: &Device) -> Self {
-        let peak = device.peak.iter().map(|(dtype, rate)| Figure {
-            name: dtype.to_string(),
-            value: finite(rate.get()),
-        });
+        let peak = device
+            .peak
+            .iter()
+            .map(|(dtype, rate)| Figure { name: dtype.to_string(), value: finite(rate.get()) });
         Self {
             name: device.name.clone(),
             aliases: device.aliases.clone(),

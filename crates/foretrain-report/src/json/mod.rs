@@ -8,13 +8,15 @@
 
 mod common;
 mod hardware;
-// mod inspect;
+mod inspect;
 mod predict;
 mod validate;
 
 pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
-// pub use inspect::*;
+pub use inspect::{
+    CollectiveTotalsReport, CollectiveUseReport, InspectReport, RankReport, StepReport,
+};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
@@ -45,7 +47,7 @@ pub fn to_text<T: Serialize>(report: &T) -> String {
 pub fn schema(verb: &str) -> Result<Value> {
     let schema = match verb {
         "hardware" => schemars::schema_for!(HardwareReport),
-//        "inspect" => schemars::schema_for!(InspectReport),
+        "inspect" => schemars::schema_for!(InspectReport),
         "predict" => schemars::schema_for!(PredictReport),
         "validate" => schemars::schema_for!(ValidateReport),
         other => {

@@ -147,7 +147,7 @@ pub fn hardware_device(device: &Device, style: TextStyle) -> String {
     for (dtype, rate) in &device.peak_sparse {
         rows.own(&format!("peak_sparse.{dtype}"), Some(rate.to_string()));
     }
-    sheet.table(rows.table);
+    rows.show(&mut sheet);
     also_called(&device.aliases, &mut sheet);
     sheet.finish()
 }
@@ -167,15 +167,15 @@ pub fn hardware_cluster(cluster: &Cluster, style: TextStyle) -> String {
     rows.own("nodes", Some(format!("{count} of {}", node.name)));
     rows.sources = &node.sources;
     rows.own("device", Some(format!("{} x {}", node.devices, node.device.name)));
-    rows.own("intra.kind", Some(inside(node)));
+    rows.own("intra", Some(inside(node)));
     let intra = &node.intra;
     if intra.kind != LinkKind::None {
         rows.own(
-            "intra.per_device_bandwidth",
+            "intra_bandwidth",
             Some(format!("{} per device, one direction", intra.per_device_bandwidth)),
         );
-        rows.own("intra.efficiency", Some(plain(intra.efficiency)));
-        rows.own("intra.latency", Some(intra.latency.to_string()));
+        rows.own("intra_efficiency", Some(plain(intra.efficiency)));
+        rows.own("intra_latency", Some(intra.latency.to_string()));
     }
     rows.own("nics", Some(nics(node)));
     if node.nic_kind != NicKind::None {
@@ -184,15 +184,15 @@ pub fn hardware_cluster(cluster: &Cluster, style: TextStyle) -> String {
     }
     rows.own("cpu", node.cpu.clone());
     rows.own("host_memory", node.host_memory.map(|b| b.to_string()));
-    rows.own("price_per_hour", node.price_per_hour.map(|p| format!("{} USD/h", plain(p))));
-    rows.own("power", node.power_watts.map(|watts| format!("{} W", plain(watts))));
+    rows.own("price", node.price_per_hour.map(|p| format!("{} USD/h", plain(p))));
+    rows.own("power_watts", node.power_watts.map(|watts| format!("{} W", plain(watts))));
     rows.sources = &cluster.sources;
     let rails = if cluster.fabric.rail_optimised { ", rail-optimised" } else { "" };
     rows.own("fabric", Some(format!("{}{rails}", cluster.fabric.name)));
     for level in &cluster.fabric.levels {
         rows.own(&format!("fabric level {}", level.name), Some(level_text(level)));
     }
-    sheet.table(rows.table);
+    rows.show(&mut sheet);
     also_called(&cluster.aliases, &mut sheet);
     sheet.finish()
 }
@@ -215,6 +215,8 @@ fn also_called(aliases: &[String], sheet: &mut Sheet) {
 struct Rows<'a> {
     table: Table,
     sources: &'a BTreeMap<String, Source>,
+    /// Sources met, by their short names.
+    met: BTreeMap<&'a str, &'a Source>,
 }
 
 impl<'a> Rows<'a> {
@@ -222,13 +224,26 @@ impl<'a> Rows<'a> {
         let mut table =
             Table::new(&[("Figure", Side::Left), ("Value", Side::Left), ("Source", Side::Left)]);
         table.keep_whole([0]);
-        Self { table, sources }
+        Self { table, sources, met: BTreeMap::new() }
     }
 
     /// A figure of the entry itself; left out if unknown.
     fn own(&mut self, key: &str, value: Option<String>) {
         let Some(value) = value else { return };
-        let source = self.sources.get(key).map_or_else(String::new, ToString::to_string);
+        let source = self.sources.get(key);
+        if let Some(source) = source {
+            self.met.insert(&source.id, source);
+        }
+        let source = source.map_or_else(|| "-".into(), |source| source.id.clone());
         self.table.row(vec![key.to_owned(), value, source]);
+    }
+
+    /// The table, and what its sources are.
+    fn show(self, sheet: &mut Sheet) {
+        sheet.table(self.table);
+        sheet.blank();
+        for source in self.met.into_values().filter(|source| source.text != source.id) {
+            sheet.paragraph("", &source.to_string());
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! loses nothing.
 
 mod hardware;
-// mod inspect;
+mod inspect;
 mod predict;
 mod sheet;
 mod table;
@@ -14,7 +14,7 @@ mod validate;
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };
-// pub use inspect::inspect;
+pub use inspect::inspect;
 pub use predict::{PredictView, predict};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;

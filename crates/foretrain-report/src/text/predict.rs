@@ -56,13 +56,16 @@ fn recorded(prediction: &Prediction, sheet: &mut Sheet) {
         n => format!(" and {}", counted(n - 1, "more file")),
     };
     sheet.field("recorded", &format!("{}{more}", name(first, 120)));
-    let device = if from.device.is_empty() { "device not named" } else { &from.device };
+    let device = match from.device.as_str() {
+        "" => ", device not named".to_owned(),
+        device => format!(" on {}", name(device, 60)),
+    };
     let ranks = counted(from.world_size as usize, "rank");
     let replica = match from.replica_size {
         1 => "one GPU holds the model".to_owned(),
         n => format!("a model replica takes {n} GPUs"),
     };
-    sheet.field("job", &format!("{ranks} on {}; {replica}", name(device, 60)));
+    sheet.field("job", &format!("{ranks}{device}; {replica}"));
     sheet.field(
         "step",
         &format!(
@@ -110,6 +113,7 @@ fn sizes(prediction: &Prediction, sheet: &mut Sheet) {
     table.keep_whole([0, 1, 2, 3, 7]);
     sheet.blank();
     sheet.table(table);
+    sheet.blank();
     sheet.paragraph(
         "",
         "SF is the step time of one model replica over the step time at this size (1 = perfect weak \
@@ -179,9 +183,8 @@ fn breakdowns(prediction: &Prediction, sheet: &mut Sheet) {
     };
     let mut small = vec![Nanos::ZERO; sizes.len()];
     for (row, times) in &rows {
-        let share = |(time, total): (&Nanos, &Nanos)| {
-            time.nanos() as f64 / total.nanos().max(1) as f64
-        };
+        let share =
+            |(time, total): (&Nanos, &Nanos)| time.nanos() as f64 / total.nanos().max(1) as f64;
         if times.iter().zip(&totals).map(share).fold(0.0, f64::max) < SMALL {
             small.iter_mut().zip(times).for_each(|(sum, time)| *sum += *time);
             continue;
@@ -319,7 +322,10 @@ fn collectives(size: &SizePrediction, sheet: &mut Sheet) {
         let text = format!("and {}, {} in all", counted(rest.len(), "smaller row"), ms_unit(time));
         sheet.paragraph("", &text);
     }
-    sheet.paragraph("", "Transfer only: waiting for the last rank is the breakdown's straggler wait.");
+    sheet.paragraph(
+        "",
+        "Transfer only: waiting for the last rank is the breakdown's straggler wait.",
+    );
 }
 
 fn all(collective: &ScaledCollective) -> Nanos {
@@ -378,7 +384,10 @@ mod tests {
 
     #[test]
     fn groups_are_named_by_role_and_without_their_size() {
-        assert_eq!(group_name("data-parallel (64 replicas)", Some("data-parallel")), "data-parallel");
+        assert_eq!(
+            group_name("data-parallel (64 replicas)", Some("data-parallel")),
+            "data-parallel"
+        );
         assert_eq!(group_name("0 [0-1]", Some("data-parallel")), "data-parallel group 0");
         assert_eq!(group_name("unnamed #2", None), "group #2");
         assert_eq!(group_name("12", Some("tensor-parallel")), "tensor-parallel group 12");

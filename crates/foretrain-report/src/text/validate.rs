@@ -1,5 +1,7 @@
 //! The scores of `validate` as a table.
 
+use std::collections::BTreeMap;
+
 use foretrain_predict::validate::{Row, Scores, SetReport, ValidationReport};
 
 use super::TextStyle;
@@ -7,8 +9,8 @@ use super::sheet::Sheet;
 use super::table::{Side, Table};
 use super::units::{counted, name, plain};
 
-/// Skipped items listed per set.
-const SKIPPED: usize = 5;
+/// Reasons for skipping listed per set.
+const REASONS: usize = 8;
 
 /// The page for a validation run.
 pub fn validate(report: &ValidationReport, style: TextStyle) -> String {
@@ -19,8 +21,8 @@ pub fn validate(report: &ValidationReport, style: TextStyle) -> String {
         "",
         "MAPE is the mean, Median, 90 % and Worst the quantiles of the absolute errors; Bias is the mean \
          signed error (above zero: predicted too long). In 80 %: share of measurements inside the \
-         predicted 80 % interval, - where no interval is stated. Theirs: somebody else's MAPE on the \
-         same rows.",
+         predicted 80 % interval, - where no interval is stated. Theirs: the MAPE of the set's reference \
+         on the same rows.",
     );
     for set in &report.sets {
         details(set, &mut sheet);
@@ -44,7 +46,7 @@ fn scores(sets: &[SetReport], sheet: &mut Sheet) {
         ("Worst", Right),
         ("Bias", Right),
         ("In 80 %", Right),
-        ("Theirs", Left),
+        ("Theirs", Right),
         ("Skipped", Right),
     ]);
     for set in sets {
@@ -53,7 +55,7 @@ fn scores(sets: &[SetReport], sheet: &mut Sheet) {
         };
         let bias = set.scores.as_ref().map_or_else(|| "-".into(), |s| format!("{:+.2}", s.bias));
         let covered = set.scores.as_ref().and_then(|s| s.coverage80);
-        let theirs = set.reference.as_ref().map(|r| format!("{:.2} ({})", r.mape, r.who));
+        let theirs = set.reference.as_ref().map(|r| format!("{:.2}", r.mape));
         table.row(vec![
             title(set),
             set.scores.as_ref().map_or(0, |s| s.n).to_string(),
@@ -77,16 +79,39 @@ fn details(set: &SetReport, sheet: &mut Sheet) {
     if !set.rows.is_empty() {
         rows(set, sheet);
     }
-    let worst = set.groups.iter().max_by(|a, b| a.worst_error.abs().total_cmp(&b.worst_error.abs()));
+    let worst =
+        set.groups.iter().max_by(|a, b| a.worst_error.abs().total_cmp(&b.worst_error.abs()));
     if let Some(worst) = worst {
         let text = format!("{:+.2} %, {} of {}", worst.worst_error, worst.worst, worst.what);
         sheet.paragraph("worst: ", &name(&text, 200));
     }
-    for skipped in set.skipped.iter().take(SKIPPED) {
-        sheet.paragraph("skipped: ", &name(&format!("{}: {}", skipped.what, skipped.why), 300));
+    if let Some(reference) = &set.reference {
+        let text = format!("{}, MAPE {:.2} %", reference.who, reference.mape);
+        sheet.paragraph("reference: ", &name(&text, 200));
     }
-    if let Some(more) = set.skipped.len().checked_sub(SKIPPED).filter(|more| *more > 0) {
-        sheet.paragraph("", &format!("and {} skipped; --json lists all", counted(more, "more item")));
+    skipped(set, sheet);
+}
+
+/// What was left out, by reason, the most frequent first.
+fn skipped(set: &SetReport, sheet: &mut Sheet) {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for skipped in &set.skipped {
+        reasons.entry(&skipped.why).or_default().push(&skipped.what);
+    }
+    let mut reasons: Vec<(&str, Vec<&str>)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, items)| std::cmp::Reverse(items.len()));
+    for (why, items) in reasons.iter().take(REASONS) {
+        let text = match items[..] {
+            [only] => format!("{only}: {why}"),
+            _ => format!("{}: {why}, first {}", counted(items.len(), "item"), items[0]),
+        };
+        sheet.paragraph("skipped: ", &name(&text, 300));
+    }
+    if let Some(more) = reasons.len().checked_sub(REASONS).filter(|more| *more > 0) {
+        sheet.paragraph(
+            "skipped: ",
+            &format!("{}; --json lists all", counted(more, "further reason")),
+        );
     }
 }
 

@@ -1,0 +1,27 @@
+//! Help texts, versions, completions.
+
+use crate::support::{answer, run};
+
+#[test]
+fn help_texts() {
+    for verb in ["inspect", "predict", "hardware", "export", "validate"] {
+        insta::assert_snapshot!(format!("help_{verb}"), answer(&[verb, "--help"]));
+    }
+    insta::assert_snapshot!("help", answer(&["--help"]));
+}
+
+#[test]
+fn version_and_completions() {
+    assert!(answer(&["--version"]).starts_with("foretrain "));
+    assert!(answer(&["completions", "bash"]).contains("_foretrain"));
+    assert!(answer(&["completions", "zsh"]).contains("#compdef foretrain"));
+}
+
+#[test]
+fn wrong_usage_is_code_2() {
+    for arguments in [&["frob"][..], &[], &["predict"], &["schema", "fly"], &["hardware", "fly"]] {
+        let said = run(arguments);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}");
+        assert!(said.err.contains("Usage:") || said.err.contains("--help"), "{}", said.err);
+    }
+}

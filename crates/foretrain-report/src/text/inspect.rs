@@ -1,0 +1,270 @@
+//! What is in a job's traces, as tables.
+
+use foretrain_core::{Bandwidth, Bytes, Nanos};
+
+use super::TextStyle;
+use super::sheet::Sheet;
+use super::table::{Side, Table};
+use super::units::{counted, gb_per_s, ms, name, percent, percent_of, size};
+use crate::json::{
+    CollectiveUseReport, InspectReport, LedgerReport, OwnerReport, RankReport, StepReport,
+};
+
+/// Steps listed one by one; the rest is summed up.
+const STEPS: usize = 12;
+/// Ranks listed side by side.
+const SIDE_BY_SIDE: usize = 4;
+/// Ranks listed one by one.
+const RANKS: usize = 16;
+/// Rows of collectives listed.
+const COLLECTIVES: usize = 20;
+
+/// The page for an inspection.
+pub fn inspect(report: &InspectReport, style: TextStyle) -> String {
+    let mut sheet = Sheet::new(style);
+    ranks(report, &mut sheet);
+    steps(report, &mut sheet);
+    breakdown(report, &mut sheet);
+    collectives(report, &mut sheet);
+    ledger(&report.ledger, &mut sheet);
+    sheet.finish()
+}
+
+fn nanos(value: i64) -> Nanos {
+    Nanos::from_nanos(value)
+}
+
+fn ranks(report: &InspectReport, sheet: &mut Sheet) {
+    use Side::{Left, Right};
+    let traces = counted(report.ranks.len(), "trace");
+    let all = counted(report.world_size as usize, "rank");
+    sheet.heading(&format!("{traces} of a job of {all}"));
+    // Nearly always all ranks have the same devices; then one line says it.
+    let shared = report.ranks.first().map(devices);
+    let shared = shared.filter(|d| report.ranks.iter().all(|rank| devices(rank) == *d));
+    if let Some(shared) = &shared {
+        sheet.field("devices", shared);
+    }
+    let mut columns = vec![
+        ("Rank", Right),
+        ("Events", Right),
+        ("Span ms", Right),
+        ("Steps", Right),
+        ("Median ms", Right),
+        ("Shortest-longest", Right),
+        ("Spread", Right),
+        ("File", Left),
+    ];
+    if shared.is_none() {
+        columns.push(("Devices", Left));
+    }
+    let mut table = Table::new(&columns);
+    for rank in report.ranks.iter().take(RANKS) {
+        let times = rank.steps.iter().map(|step| step.time_ns);
+        let range = times.clone().min().zip(times.max());
+        let mut cells = vec![
+            rank.rank.to_string(),
+            rank.events.to_string(),
+            ms(nanos(rank.span_ns)),
+            rank.steps.len().to_string(),
+            rank.median_step_ns.map_or_else(|| "-".into(), |t| ms(nanos(t))),
+            range.map_or_else(
+                || "-".into(),
+                |(low, high)| format!("{}-{}", ms(nanos(low)), ms(nanos(high))),
+            ),
+            rank.relative_spread.map_or_else(|| "-".into(), percent),
+            file_name(&rank.path),
+        ];
+        if shared.is_none() {
+            cells.push(devices(rank));
+        }
+        table.row(cells);
+    }
+    table.keep_whole(0..7);
+    sheet.table(table);
+    if let Some(more) = more(report.ranks.len(), RANKS) {
+        sheet.paragraph("", &format!("and {}; --json lists all", counted(more, "more rank")));
+    }
+}
+
+fn more(all: usize, listed: usize) -> Option<usize> {
+    all.checked_sub(listed).filter(|more| *more > 0)
+}
+
+fn devices(rank: &RankReport) -> String {
+    match &rank.devices[..] {
+        [] => "not named".into(),
+        [only] => name(only, 40),
+        [first, rest @ ..] if rest.iter().all(|d| d == first) => {
+            format!("{}, {} visible", name(first, 40), rank.devices.len())
+        }
+        [first, rest @ ..] => format!("{} and {} other", name(first, 40), rest.len()),
+    }
+}
+
+fn file_name(path: &str) -> String {
+    name(path.rsplit(['/', '\\']).next().unwrap_or(path), 60)
+}
+
+/// Steps of the first ranks side by side.
+fn steps(report: &InspectReport, sheet: &mut Sheet) {
+    let with_steps: Vec<&RankReport> =
+        report.ranks.iter().filter(|rank| !rank.steps.is_empty()).take(SIDE_BY_SIDE).collect();
+    let Some(first) = with_steps.first() else {
+        sheet.heading("Steps");
+        sheet.line("No steps: the traces hold no work.");
+        return;
+    };
+    sheet.heading(&format!("Steps, ms, by {}", name(&first.step_source, 80)));
+    let heads: Vec<String> = with_steps.iter().map(|rank| format!("Rank {}", rank.rank)).collect();
+    let mut columns = vec![("Step", Side::Left)];
+    columns.extend(heads.iter().map(|head| (head.as_str(), Side::Right)));
+    let mut table = Table::new(&columns);
+    let cell = |step: &StepReport| {
+        format!("{}{}", ms(nanos(step.time_ns)), if step.incomplete { " (incomplete)" } else { "" })
+    };
+    for (number, step) in first.steps.iter().enumerate().take(STEPS) {
+        let mut cells = vec![name(&step.name, 40)];
+        cells.extend(
+            with_steps.iter().map(|r| r.steps.get(number).map_or_else(|| "-".into(), cell)),
+        );
+        table.row(cells);
+    }
+    sheet.table(table);
+    if let Some(more) = more(first.steps.len(), STEPS) {
+        sheet.paragraph("", &format!("and {}; --json lists all", counted(more, "more step")));
+    }
+}
+
+fn breakdown(report: &InspectReport, sheet: &mut Sheet) {
+    let ranks: Vec<&RankReport> =
+        report.ranks.iter().filter(|rank| !rank.breakdown.is_empty()).take(SIDE_BY_SIDE).collect();
+    if ranks.is_empty() {
+        return;
+    }
+    sheet.heading("Where the recorded steps go, ms per step");
+    let heads: Vec<String> = ranks.iter().map(|rank| format!("Rank {}", rank.rank)).collect();
+    let mut columns = vec![("Owner", Side::Left)];
+    columns.extend(heads.iter().map(|head| (head.as_str(), Side::Right)));
+    let mut table = Table::new(&columns);
+    let mut labels: Vec<&str> = Vec::new();
+    for owner in ranks.iter().flat_map(|rank| &rank.breakdown) {
+        if !labels.contains(&owner.label.as_str()) {
+            labels.push(&owner.label);
+        }
+    }
+    let cell = |owner: Option<&OwnerReport>| match owner {
+        Some(o) => format!("{} {:>7}", ms(nanos(o.time_ns)), percent(o.share)),
+        None => "-".into(),
+    };
+    for label in labels {
+        let mut cells = vec![name(label, 60)];
+        cells.extend(ranks.iter().map(|r| cell(r.breakdown.iter().find(|o| o.label == label))));
+        table.row(cells);
+    }
+    table.keep_whole(1..=ranks.len());
+    sheet.table(table);
+}
+
+fn collectives(report: &InspectReport, sheet: &mut Sheet) {
+    use Side::{Left, Right};
+    let totals = &report.collective_totals;
+    if totals.count + totals.unclassified == 0 {
+        return;
+    }
+    sheet.heading("Collectives");
+    let mut table = Table::new(&[
+        ("Operation", Left),
+        ("Group", Left),
+        ("Ranks", Right),
+        ("Size", Right),
+        ("Count", Right),
+        ("Median ms", Right),
+        ("All ms", Right),
+        ("algbw GB/s", Right),
+        ("busbw GB/s", Right),
+    ]);
+    for used in report.collectives.iter().take(COLLECTIVES) {
+        table.row(collective_row(used));
+    }
+    sheet.table(table);
+    if let Some(more) = more(report.collectives.len(), COLLECTIVES) {
+        sheet.paragraph("", &format!("and {}; --json lists all", counted(more, "more row")));
+    }
+    sheet.paragraph(
+        "",
+        &format!(
+            "Sizes known for {} of {} ({} of the time). Durations include waiting for the last rank; \
+             bandwidths are lower bounds for that reason.",
+            totals.sized,
+            counted(totals.count, "operation"),
+            percent_of(nanos(totals.sized_ns), nanos(totals.total_ns)),
+        ),
+    );
+    if totals.unclassified > 0 {
+        let what = counted(totals.unclassified, "more kernel");
+        sheet.paragraph("", &format!("{what} looks like communication of an unknown kind."));
+    }
+}
+
+fn collective_row(used: &CollectiveUseReport) -> Vec<String> {
+    let rate = |rate: Option<f64>| {
+        rate.map_or_else(|| "n/a".into(), |r| gb_per_s(Bandwidth::from_bytes_per_sec(r)))
+    };
+    vec![
+        used.collective.clone(),
+        name(&used.group, 24),
+        used.ranks.map_or_else(|| "?".into(), |n| n.to_string()),
+        size(used.bytes.map(Bytes::new)),
+        used.count.to_string(),
+        ms(nanos(used.median_ns)),
+        ms(nanos(used.total_ns)),
+        rate(used.algorithm_bytes_per_s),
+        rate(used.bus_bytes_per_s),
+    ]
+}
+
+fn ledger(ledger: &LedgerReport, sheet: &mut Sheet) {
+    if !ledger.coverage.is_empty() {
+        sheet.heading("Coverage");
+        let mut table = Table::new(&[
+            ("Of", Side::Left),
+            ("Used", Side::Right),
+            ("Seen", Side::Right),
+            ("", Side::Right),
+        ]);
+        for line in &ledger.coverage {
+            let share = match line.total {
+                0 => "-".into(),
+                total => percent(line.used as f64 / total as f64),
+            };
+            table.row(vec![
+                name(&line.what, 60),
+                line.used.to_string(),
+                line.total.to_string(),
+                share,
+            ]);
+        }
+        sheet.table(table);
+    }
+    if ledger.findings.is_empty() {
+        return;
+    }
+    sheet.heading("Findings");
+    let mut table = Table::new(&[
+        ("What", Side::Left),
+        ("Times", Side::Right),
+        ("Message", Side::Left),
+        ("First place", Side::Left),
+    ]);
+    for finding in &ledger.findings {
+        table.row(vec![
+            finding.severity.clone(),
+            finding.count.to_string(),
+            name(&finding.message, 160),
+            name(finding.places.first().map_or("", String::as_str), 80),
+        ]);
+    }
+    table.keep_whole([0, 1]);
+    sheet.table(table);
+}
