@@ -1,6 +1,6 @@
 //! JSON answers and their schemas.
 
-use crate::support::{TINY, answer, misfits};
+use crate::support::{TINY, answer, misfits, root, run, text};
 use serde_json::Value;
 
 fn document(arguments: &[&str]) -> Value {
@@ -45,24 +45,48 @@ fn hardware_fits_its_schema() {
 
 #[test]
 fn validate_fits_its_schema_and_holds_only_sets() {
-    let document = fits("validate", &["validate", "--data", "docs", "--extra", TINY, "--json"]);
+    let directory = tempfile::tempdir().unwrap();
+    let traces = directory.path().join("traces");
+    std::fs::create_dir(&traces).unwrap();
+    for name in ["rank0.json.gz", "rank1.json.gz"] {
+        std::fs::copy(root().join(TINY).join(name), traces.join(name)).unwrap();
+    }
+    let data = text(directory.path());
+    let document = fits("validate", &["validate", "--data", data, "--set", "replay", "--json"]);
     let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["sets"]);
-    for key in [
-        "name",
-        "n",
-        "mape",
-        "median_ape",
-        "p90_ape",
-        "max_ape",
-        "bias",
-        "coverage80",
-        "reference",
-        "skipped",
-    ] {
-        assert!(document["sets"][0].get(key).is_some(), "no {key}");
-    }
-    assert!(document["sets"][0].get("rows").is_none());
+    let set = document["sets"][0].as_object().unwrap();
+    let mut keys: Vec<&String> = set.keys().collect();
+    keys.sort();
+    assert_eq!(
+        keys,
+        [
+            "bias",
+            "coverage80",
+            "mape",
+            "max_ape",
+            "median_ape",
+            "n",
+            "name",
+            "p90_ape",
+            "reference",
+            "skipped"
+        ]
+    );
+    assert_eq!(set["n"], 6, "two ranks of three steps");
+    let with_rows = ["validate", "--data", data, "--set", "replay", "--json", "--rows"];
+    let document = fits("validate", &with_rows);
+    assert_eq!(document["sets"][0]["rows"].as_array().unwrap().len(), 6);
+}
+
+/// Exit code 1: the input is in order, but a set could not be scored on it.
+#[test]
+fn a_set_without_rows_is_answered_with_no() {
+    let said = run(&["validate", "--data", "docs", "--extra", TINY, "--json"]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(document["sets"][0]["n"], 0);
+    assert_eq!(document["sets"][0]["mape"], Value::Null);
 }
 
 /// The checker of these tests must be able to find something.

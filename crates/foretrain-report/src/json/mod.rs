@@ -25,6 +25,7 @@ pub use validate::{
 };
 
 use foretrain_core::{InputError, Result};
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -45,11 +46,13 @@ pub fn to_text<T: Serialize>(report: &T) -> String {
 /// # Errors
 /// If the verb has no JSON output; the error names those that have.
 pub fn schema(verb: &str) -> Result<Value> {
+    // What is written, not what could be read: a field that is always there is required.
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let schema = match verb {
-        "hardware" => schemars::schema_for!(HardwareReport),
-        "inspect" => schemars::schema_for!(InspectReport),
-        "predict" => schemars::schema_for!(PredictReport),
-        "validate" => schemars::schema_for!(ValidateReport),
+        "hardware" => generator.into_root_schema_for::<HardwareReport>(),
+        "inspect" => generator.into_root_schema_for::<InspectReport>(),
+        "predict" => generator.into_root_schema_for::<PredictReport>(),
+        "validate" => generator.into_root_schema_for::<ValidateReport>(),
         other => {
             return Err(InputError::new(format!("no JSON schema for {other:?}"))
                 .hint(format!("there is one for {}", VERBS.join(", "))));
