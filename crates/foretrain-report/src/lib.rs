@@ -1,4 +1,4 @@
-//! How answers look: terminal tables, JSON with a schema, Perfetto timelines.
+//! How answers look: terminal tables, JSON with a schema.
 //!
 //! [`text`] writes for people, [`json`] for programs. Both take the plain data of
 //! `foretrain-predict` and add nothing to it: a number that stands in one stands in the other.

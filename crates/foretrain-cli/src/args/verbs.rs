@@ -18,7 +18,7 @@ pub(super) enum Verb {
     Predict(Box<Predict>),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
-    /// Write the traces in other forms: a Perfetto timeline, a step graph.
+    /// Write the traces in another form: a step graph.
     Export(Export),
     /// Score predictions against measured step times.
     Validate(Validate),
@@ -107,13 +107,10 @@ enum What {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "forms", required = true, multiple = true, args = ["perfetto", "graph"])]
+#[group(id = "forms", required = true, multiple = true, args = ["graph"])]
 pub(super) struct Export {
     #[command(flatten)]
     traces: Traces,
-    /// Write a timeline for ui.perfetto.dev, packed if the name ends in .gz.
-    #[arg(long, value_name = "FILE")]
-    perfetto: Option<PathBuf>,
     /// Write the graph of the steady step (of the lowest rank) as a Parquet file.
     #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
@@ -144,11 +141,9 @@ impl From<Verb> for Command {
             Verb::Inspect(args) => Self::Inspect(inspect::Options { source: args.traces.into() }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Hardware(args) => Self::Hardware(args.into()),
-            Verb::Export(args) => Self::Export(export::Options {
-                source: args.traces.into(),
-                perfetto: args.perfetto,
-                graph: args.graph,
-            }),
+            Verb::Export(args) => {
+                Self::Export(export::Options { source: args.traces.into(), graph: args.graph })
+            }
             Verb::Validate(args) => Self::Validate(validate::Options {
                 data: args.data,
                 sets: (!args.set.is_empty()).then_some(args.set),

@@ -13,24 +13,15 @@ use crate::recordings::{Job, Source};
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) source: Source,
-    pub(crate) perfetto: Option<PathBuf>,
     pub(crate) graph: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let job = options.source.read(output)?;
-    if let Some(path) = &options.perfetto {
-        perfetto(&job, path, output)?;
-    }
     if let Some(path) = &options.graph {
         graph(&job, path, output)?;
     }
     Ok(Answer::Yes)
-}
-
-fn perfetto(job: &Job, path: &Path, output: &Output) -> Result<()> {
-    let _ = (job, path, output);
-    Ok(())
 }
 
 /// Saves the steady step of the lowest rank that has one.

@@ -4,4 +4,5 @@ mod answers;
 mod errors;
 mod help;
 mod json;
+mod readme;
 mod support;

@@ -44,6 +44,7 @@ fn ranks(report: &InspectReport, sheet: &mut Sheet) {
     let shared = shared.filter(|d| report.ranks.iter().all(|rank| devices(rank) == *d));
     if let Some(shared) = &shared {
         sheet.field("devices", shared);
+        sheet.blank();
     }
     let mut columns = vec![
         ("Rank", Right),
