@@ -25,7 +25,9 @@ impl ValidationSet for Rankwise {
     fn about(&self) -> &'static str {
         "All ranks of a run are simulated together. The recorded duration of a collective is \
          replaced by its transfer time, the shortest over its members; how long each rank waits \
-         in it comes out of the simulation. Given are each rank's work and when it began the step."
+         in it comes out of the simulation. Given are each rank's work and when it began the step. \
+         Asynchronous sends under which a rank goes on computing hold nobody up here; what their \
+         receivers wait keeps its recorded time."
     }
 
     fn unit(&self) -> &'static str {

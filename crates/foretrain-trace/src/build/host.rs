@@ -110,7 +110,7 @@ fn call_cuts(context: &Context<'_>, step: &Step, track: TrackId) -> Vec<(Nanos, 
         }
         let end = trace.end(row as usize);
         if let Some(op) = context.op(row) {
-            if !op.on_device {
+            if !op.on_device && !runs_on_meanwhile(context, &thread.rows, row) {
                 cuts.push((at, row, Cut::Collective { row, end }));
             }
         } else if trace.category[row as usize] == Category::Runtime {
@@ -125,6 +125,19 @@ fn call_cuts(context: &Context<'_>, step: &Step, track: TrackId) -> Vec<(Nanos, 
         }
     }
     cuts
+}
+
+/// Whether a thread goes on computing while one of its own host-side operations is under way: the
+/// record of an asynchronous send lasts until somebody waits for it and holds nobody up.
+fn runs_on_meanwhile(context: &Context<'_>, rows: &[u32], row: u32) -> bool {
+    let trace = context.trace;
+    let (start, end) = (trace.start[row as usize], trace.end(row as usize));
+    let from = rows.partition_point(|&other| trace.start[other as usize] <= start);
+    rows[from..].iter().take_while(|&&other| trace.start[other as usize] < end).any(|&other| {
+        trace.category[other as usize] == Category::CpuOp
+            && trace.name_of(other as usize).starts_with("aten::")
+            && context.op(other).is_none()
+    })
 }
 
 /// Cuts that only serve attribution: input, optimizer and gradient boundaries everywhere, and
@@ -324,5 +337,46 @@ fn resolve_joins(threads: &mut [ThreadPieces]) {
     for (thread, piece, end) in clipped {
         let piece = &mut threads[thread].pieces[piece];
         piece.end = piece.end.min(end.max(piece.start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrain_core::Ledger;
+
+    use super::*;
+    use crate::collectives::recognise;
+    use crate::collectives::testing::Builder;
+    use crate::index::TraceIndex;
+    use crate::steps::find_steps;
+
+    /// Pieces of the main thread that are host-side communication, with a send from 1 to 5 ms and
+    /// an operator at the given time (in microseconds).
+    fn sends(operator: i64) -> Vec<(i64, i64)> {
+        let mut b = Builder::new();
+        b.row(Category::UserAnnotation, "ProfilerStep#1", 0, (0, 10_000));
+        b.row(Category::UserAnnotation, "gloo:send", 0, (1000, 4000));
+        b.row(Category::CpuOp, "aten::mm", 0, (operator, 1500));
+        let mut ledger = Ledger::new();
+        let index = TraceIndex::new(&b.trace, &mut ledger);
+        let collectives = recognise(&b.trace, &mut ledger);
+        let steps = find_steps(&b.trace, &index, None, &mut ledger);
+        let context = Context::new(&b.trace, &index, &collectives, &steps);
+        host_threads(&context, &steps.steps[0])[0]
+            .pieces
+            .iter()
+            .filter(|piece| matches!(piece.work, Work::Collective { .. }))
+            .map(|piece| (piece.start.nanos() / 1000, piece.end.nanos() / 1000))
+            .collect()
+    }
+
+    #[test]
+    fn a_send_holds_its_thread_up() {
+        assert_eq!(sends(6000), [(1000, 5000)]);
+    }
+
+    #[test]
+    fn a_send_under_which_the_thread_computes_holds_nobody_up() {
+        assert_eq!(sends(2000), []);
     }
 }
