@@ -5,6 +5,7 @@
 //! readers do not look; the key-value metadata says where, and holds queues, groups and facts
 //! about the step as JSON. The format is described in `docs/graph-format.md`.
 
+mod footer;
 mod header;
 mod pages;
 mod read;

@@ -8,11 +8,12 @@ use parquet::column::page::Page;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use super::damaged;
+use super::{damaged, footer};
 
 /// Opens a table and checks its row groups and pages; returns the row count too.
 pub(super) fn open(bytes: Bytes, what: &str) -> Result<(SerializedFileReader<Bytes>, usize)> {
     let length = bytes.len();
+    footer::check(&bytes)?;
     let reader = SerializedFileReader::new(bytes)
         .map_err(|error| damaged(format!("the {what} table is no Parquet file ({error})")))?;
     let mut rows = 0usize;
