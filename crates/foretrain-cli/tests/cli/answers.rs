@@ -136,3 +136,15 @@ fn a_graph_is_saved_and_refused_as_a_trace() {
     assert_eq!(said.code, 2);
     assert!(said.err.contains("this is a saved step graph, not a profiler trace"), "{}", said.err);
 }
+
+#[test]
+fn scores_are_printed_and_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("validation.md");
+    let said = run(&["validate", "--data", "docs", "--extra", TINY, "--write", text(&file)]);
+    // The documentation holds nothing to score, the example does.
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    let replay = said.out.lines().find(|line| line.starts_with("replay:ddp-tiny")).unwrap();
+    assert_eq!(replay.split_whitespace().nth(1), Some("6"), "two ranks of three steps: {replay}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("replay"));
+}

@@ -34,6 +34,14 @@ fn predict_fits_its_schema() {
 fn inspect_fits_its_schema() {
     let document = fits("inspect", &["inspect", TINY, "--json"]);
     assert_eq!(document["schema"], "foretrain/inspect/1");
+    for rank in document["ranks"].as_array().unwrap() {
+        let sum = |list: &Value| -> f64 {
+            list.as_array().unwrap().iter().map(|item| item["time_ns"].as_f64().unwrap()).sum()
+        };
+        let mean = sum(&rank["steps"]) / rank["steps"].as_array().unwrap().len() as f64;
+        let owned = sum(&rank["breakdown"]);
+        assert!((owned / mean - 1.0).abs() < 0.005, "owners {owned} ns of {mean} ns");
+    }
 }
 
 #[test]

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use foretrain_core::stats::{median, median_i64, robust_std};
 use foretrain_core::{Bandwidth, Bytes, Ledger, Nanos};
 use foretrain_cost::bus_factor;
-use foretrain_graph::CollectiveKind;
-use foretrain_predict::Recording;
+use foretrain_graph::{CollectiveKind, Job, StepGraph};
+use foretrain_predict::breakdown::breakdown;
+use foretrain_predict::replay::step_marks;
+use foretrain_predict::{Breakdown, Owner, Recording};
+use foretrain_sim::{SimOptions, simulate};
 use foretrain_trace::steps::Step;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -153,9 +156,35 @@ impl RankReport {
             steps: recording.steps.steps.iter().map(Into::into).collect(),
             median_step_ns: median.map(|m| Nanos::from_nanos_f64(m).nanos()),
             relative_spread: spread.map(finite),
-            breakdown: Vec::new(),
+            breakdown: recorded_breakdown(recording),
         }
     }
+}
+
+/// Owners of the recorded steps, from replaying each unchanged. Steps that do not replay, which
+/// `validate` counts as defects, are left out.
+fn recorded_breakdown(recording: &Recording) -> Vec<OwnerReport> {
+    let mut sums: BTreeMap<Owner, Nanos> = BTreeMap::new();
+    let mut steps = 0;
+    for parts in recording.graphs.iter().filter_map(replayed) {
+        steps += 1;
+        for (owner, time) in parts.parts {
+            *sums.entry(owner).or_default() += time;
+        }
+    }
+    let total: Nanos = sums.values().copied().sum();
+    let report = |(owner, time): (&Owner, &Nanos)| {
+        OwnerReport::new(owner, time.scale(1.0 / f64::from(steps.max(1))), total, *time)
+    };
+    sums.iter().map(report).collect()
+}
+
+fn replayed(graph: &StepGraph) -> Option<Breakdown> {
+    let job = Job::uniform(graph.clone(), 1);
+    let timeline = simulate(&job, &SimOptions::iterations(1)).ok()?;
+    let (begin, end) = step_marks(graph)?;
+    let at = |mark| timeline.mark_times(0, mark).first().copied();
+    Some(breakdown(graph, timeline.classes.first()?, at(begin)?, at(end)?, &|_| Nanos::ZERO))
 }
 
 impl From<&Step> for StepReport {

@@ -1,6 +1,6 @@
 //! The JSON of `predict`.
 
-use foretrain_core::{Bytes, Ledger};
+use foretrain_core::{Bytes, Ledger, Nanos};
 use foretrain_predict::answer::{CriticalPart, Recorded, ScaledCollective};
 use foretrain_predict::{Owner, Prediction, SizePrediction};
 use schemars::JsonSchema;
@@ -164,23 +164,8 @@ impl From<&Recorded> for RecordedReport {
 
 impl From<&SizePrediction> for SizeReport {
     fn from(size: &SizePrediction) -> Self {
-        let total = size.breakdown.total().nanos().max(1) as f64;
-        let owner = |(owner, time): &(Owner, foretrain_core::Nanos)| {
-            let (group, collective) = match owner {
-                Owner::ExposedCommunication { group, kind } => {
-                    (Some(group.clone()), Some(kind.to_string()))
-                }
-                _ => (None, None),
-            };
-            OwnerReport {
-                owner: owner.code().into(),
-                group,
-                collective,
-                label: owner.describe(),
-                time_ns: time.nanos(),
-                share: finite(time.nanos() as f64 / total),
-            }
-        };
+        let total = size.breakdown.total();
+        let owner = |(owner, time): &(Owner, Nanos)| OwnerReport::new(owner, *time, total, *time);
         Self {
             gpus: size.gpus,
             nodes: size.nodes,
@@ -195,6 +180,26 @@ impl From<&SizePrediction> for SizeReport {
             collectives: size.collectives.iter().map(Into::into).collect(),
             critical_path: size.critical_path.iter().map(Into::into).collect(),
             converged: size.converged,
+        }
+    }
+}
+
+impl OwnerReport {
+    /// An owner's time, and its share as `part` of `total`.
+    pub(super) fn new(owner: &Owner, time: Nanos, total: Nanos, part: Nanos) -> Self {
+        let (group, collective) = match owner {
+            Owner::ExposedCommunication { group, kind } => {
+                (Some(group.clone()), Some(kind.to_string()))
+            }
+            _ => (None, None),
+        };
+        Self {
+            owner: owner.code().into(),
+            group,
+            collective,
+            label: owner.describe(),
+            time_ns: time.nanos(),
+            share: finite(part.nanos() as f64 / total.nanos().max(1) as f64),
         }
     }
 }

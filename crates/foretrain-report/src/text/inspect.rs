@@ -165,6 +165,11 @@ fn breakdown(report: &InspectReport, sheet: &mut Sheet) {
     }
     table.keep_whole(1..=ranks.len());
     sheet.table(table);
+    sheet.paragraph(
+        "",
+        "Communication includes waiting for the last rank: `predict` tells them apart where several \
+         ranks are at hand.",
+    );
 }
 
 fn collectives(report: &InspectReport, sheet: &mut Sheet) {
