@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod breakdown;
 mod devices;
+pub mod inspect;
 pub mod recording;
 pub mod replay;
 pub mod roles;
