@@ -104,9 +104,7 @@ impl TraceIndex {
             self.nest(trace, &rows);
             self.threads.push(ThreadRows { track, rows });
         }
-        self.threads.sort_by_key(|thread| {
-            (trace.start[thread.rows[0] as usize], thread.track)
-        });
+        self.threads.sort_by_key(|thread| (trace.start[thread.rows[0] as usize], thread.track));
     }
 
     /// Finds each row's innermost enclosing row. Rows that cross instead of nesting get the
@@ -174,7 +172,13 @@ impl TraceIndex {
     }
 
     /// Whether a device row's stamp fits its launch; rejects it otherwise.
-    fn place_on_clock(&mut self, trace: &Trace, row: usize, call: u32, ledger: &mut Ledger) -> bool {
+    fn place_on_clock(
+        &mut self,
+        trace: &Trace,
+        row: usize,
+        call: u32,
+        ledger: &mut Ledger,
+    ) -> bool {
         let launch_start = trace.start[call as usize];
         if trace.start[row] + CLOCK_DRIFT < launch_start {
             self.rejected.push(row as u32);

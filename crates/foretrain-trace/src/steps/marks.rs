@@ -101,18 +101,13 @@ fn host_rows(trace: &Trace, index: &TraceIndex, matches: impl Fn(&str) -> bool) 
 }
 
 /// Steps from mark rows: the thread with most of them, sorted, empty and overlapping ones out.
-fn from_rows(
-    trace: &Trace,
-    rows: Vec<u32>,
-    source: impl Fn(&str) -> StepSource,
-) -> Option<Steps> {
+fn from_rows(trace: &Trace, rows: Vec<u32>, source: impl Fn(&str) -> StepSource) -> Option<Steps> {
     let mut by_track: BTreeMap<TrackId, Vec<u32>> = BTreeMap::new();
     for row in rows {
         by_track.entry(trace.track[row as usize]).or_default().push(row);
     }
-    let (track, mut rows) = by_track
-        .into_iter()
-        .max_by_key(|(track, rows)| (rows.len(), std::cmp::Reverse(*track)))?;
+    let (track, mut rows) =
+        by_track.into_iter().max_by_key(|(track, rows)| (rows.len(), std::cmp::Reverse(*track)))?;
     rows.sort_by_key(|&row| trace.start[row as usize]);
     let mut steps: Vec<Step> = Vec::new();
     for row in rows {

@@ -112,8 +112,11 @@ fn given_steps(trace: &Trace, index: &TraceIndex, times: &[Nanos]) -> Option<Ste
         .enumerate()
         .map(|(i, pair)| new_step(format!("step {i}"), pair[0], pair[1]))
         .collect();
-    (!steps.is_empty())
-        .then(|| Steps { steps, source: StepSource::Given, main: busiest_thread(trace, index) })
+    (!steps.is_empty()).then(|| Steps {
+        steps,
+        source: StepSource::Given,
+        main: busiest_thread(trace, index),
+    })
 }
 
 fn whole_window(trace: &Trace, index: &TraceIndex) -> Steps {
@@ -125,7 +128,10 @@ fn whole_window(trace: &Trace, index: &TraceIndex) -> Steps {
     let end = (0..trace.len()).filter(usable).map(|row| trace.end(row)).max();
     let steps = start.zip(end).filter(|(start, end)| end > start);
     Steps {
-        steps: steps.map(|(start, end)| new_step("window".into(), start, end)).into_iter().collect(),
+        steps: steps
+            .map(|(start, end)| new_step("window".into(), start, end))
+            .into_iter()
+            .collect(),
         source: StepSource::WholeWindow,
         main: busiest_thread(trace, index),
     }
