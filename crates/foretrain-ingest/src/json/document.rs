@@ -229,8 +229,13 @@ impl<R: Read> Document<R> {
     }
 
     fn start<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Stop> {
-        if self.peek(sink)? == Some(0xef) && self.window().starts_with(b"\xef\xbb\xbf") {
-            self.pos += 3;
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        if self.peek(sink)? == Some(MARK[0]) {
+            // The mark may straddle two blocks.
+            while self.window().len() < MARK.len() && self.fill(sink)? {}
+            if self.window().starts_with(MARK) {
+                self.pos += MARK.len();
+            }
         }
         match self.peek(sink)? {
             Some(b'[') => self.state = State::Events,

@@ -78,6 +78,12 @@ fn arrays_and_objects_are_walked_with_members_on_both_sides() {
     assert!(seen.damage.is_empty());
     let seen = walk(format!("\u{feff} {}\n", Json::from(events(2))).as_bytes());
     assert_eq!((seen.events.len(), seen.damage.len()), (2, 0));
+    // A byte-order mark that straddles blocks.
+    let marked = format!("\n\u{feff}{}", Json::from(events(2)));
+    for cut in 1..6 {
+        let seen = walk_split(marked.as_bytes(), cut);
+        assert_eq!((seen.events.len(), seen.damage.len()), (2, 0), "{cut}");
+    }
 }
 
 #[test]
