@@ -28,6 +28,8 @@ pub(crate) struct Job {
     /// In order of ranks.
     pub(crate) recordings: Vec<Recording>,
     pub(crate) ledger: Ledger,
+    /// What reading alone met.
+    pub(crate) reading: Ledger,
 }
 
 impl Source {
@@ -38,7 +40,7 @@ impl Source {
             refuse_graph(input)?;
         }
         let reading = Reading::new(output.progress());
-        let (traces, mut ledger) =
+        let (traces, reading_ledger) =
             read_ranks(&self.inputs, &self.options, &|progress| reading.at(progress))?;
         reading.analysing();
         let pool = rayon::ThreadPoolBuilder::new()
@@ -50,12 +52,13 @@ impl Source {
             traces.into_par_iter().map(|trace| Recording::analyse(trace, boundaries)).collect()
         });
         reading.finish();
+        let mut ledger = reading_ledger.clone();
         let several = recordings.len() > 1;
         for recording in &recordings {
             let rank = format!("rank {}", recording.rank());
             ledger.merge(&recording.ledger, several.then_some(rank.as_str()));
         }
-        Ok(Job { recordings, ledger })
+        Ok(Job { recordings, ledger, reading: reading_ledger })
     }
 
     fn check_boundaries(&self) -> Result<()> {

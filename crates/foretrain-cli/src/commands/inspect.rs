@@ -1,5 +1,6 @@
 //! `foretrain inspect`.
 
+use foretrain::predict::inspect::inspect;
 use foretrain::report::json::{self, InspectReport};
 use foretrain::report::text;
 
@@ -17,7 +18,8 @@ pub(crate) struct Options {
 /// Answers "no" if the traces hold no step.
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let job = options.source.read(output)?;
-    let report = InspectReport::new(&job.recordings, &job.ledger);
+    let inspection = inspect(&job.recordings, &job.reading);
+    let report = InspectReport::new(&inspection, &job.ledger);
     let text =
         if output.json() { json::to_text(&report) } else { text::inspect(&report, output.style()) };
     output.answer(&text)?;

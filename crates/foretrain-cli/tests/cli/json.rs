@@ -34,13 +34,17 @@ fn predict_fits_its_schema() {
 fn inspect_fits_its_schema() {
     let document = fits("inspect", &["inspect", TINY, "--json"]);
     assert_eq!(document["schema"], "foretrain/inspect/1");
+    assert_eq!(document["together"]["matched"], 12, "four buckets in three steps");
+    // The example's README says so.
+    let ahead = document["together"]["ranks"][1]["clock_offset_ns"].as_i64().unwrap();
+    assert!((ahead - 1_700_000).abs() < 1_000, "{ahead} ns");
     for rank in document["ranks"].as_array().unwrap() {
-        let sum = |list: &Value| -> f64 {
-            list.as_array().unwrap().iter().map(|item| item["time_ns"].as_f64().unwrap()).sum()
-        };
-        let mean = sum(&rank["steps"]) / rank["steps"].as_array().unwrap().len() as f64;
-        let owned = sum(&rank["breakdown"]);
-        assert!((owned / mean - 1.0).abs() < 0.005, "owners {owned} ns of {mean} ns");
+        let time = |item: &Value| item["time_ns"].as_f64().unwrap();
+        let owned: f64 = rank["breakdown"].as_array().unwrap().iter().map(time).sum();
+        let steps = rank["steps"].as_array().unwrap();
+        let step = steps.iter().find(|step| step["name"] == rank["breakdown_step"]).unwrap();
+        let measured = time(step);
+        assert!((owned / measured - 1.0).abs() < 0.005, "owners {owned} ns of {measured} ns");
     }
 }
 

@@ -1,20 +1,15 @@
 //! The JSON of `inspect`.
 
-use std::collections::BTreeMap;
-
-use foretrain_core::stats::{median, median_i64, robust_std};
 use foretrain_core::{Bandwidth, Bytes, Ledger, Nanos};
-use foretrain_cost::bus_factor;
-use foretrain_graph::{CollectiveKind, Job, StepGraph};
-use foretrain_predict::breakdown::breakdown;
-use foretrain_predict::replay::step_marks;
-use foretrain_predict::{Breakdown, Owner, Recording};
-use foretrain_sim::{SimOptions, simulate};
-use foretrain_trace::steps::Step;
+use foretrain_predict::inspect::{
+    Activity, CollectiveRow, DeviceActivity, Inspection, RankInspection, RankRelation, StepPattern,
+    StepTime, Together,
+};
+use foretrain_trace::align::Spread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::common::{LedgerReport, finite};
+use super::common::{CoverageReport, LedgerReport, finite};
 use super::predict::OwnerReport;
 
 /// What is in a job's traces.
@@ -22,14 +17,14 @@ use super::predict::OwnerReport;
 pub struct InspectReport {
     /// `foretrain/inspect/1`.
     pub schema: String,
-    /// Ranks in the recorded job, as stated or as the largest group shows.
-    pub world_size: u32,
     /// The traces, by rank.
     pub ranks: Vec<RankReport>,
-    /// Communication of all ranks together, by time.
-    pub collectives: Vec<CollectiveUseReport>,
-    /// How far the collectives' sizes are known.
-    pub collective_totals: CollectiveTotalsReport,
+    /// How the ranks relate; `null` for one rank and where their clocks cannot be aligned.
+    pub together: Option<TogetherReport>,
+    /// Why several ranks could not be put on one clock.
+    pub cannot_merge: Option<String>,
+    /// What a reader must know before using the figures.
+    pub warnings: Vec<String>,
     /// What reading and analysing the traces met.
     pub ledger: LedgerReport,
 }
@@ -43,24 +38,48 @@ pub struct RankReport {
     pub rank_source: String,
     /// File.
     pub path: String,
-    /// What wrote it, as far as it tells.
-    pub producer: String,
-    /// Devices as the recording names them.
-    pub devices: Vec<String>,
+    /// Device as the recording names it; empty if it does not.
+    pub device: String,
     /// Events kept.
     pub events: usize,
-    /// From the first event to the end of the last.
+    /// From the first to the last usable event near the steps.
     pub span_ns: i64,
+    /// Usable events far from the steps; in no figure.
+    pub outliers: usize,
     /// How step boundaries are known.
     pub step_source: String,
     /// Steps in order.
     pub steps: Vec<StepReport>,
-    /// Median step time; `null` without steps.
+    /// Leading steps left out of the statistics.
+    pub warm_up_steps: usize,
+    /// Median time of the others; `null` without steps.
     pub median_step_ns: Option<i64>,
-    /// Robust relative spread of the step times (0.05 is 5 %); `null` below two steps.
-    pub relative_spread: Option<f64>,
-    /// Who owns the recorded steps; times are per step.
+    /// Shortest of the others.
+    pub shortest_step_ns: Option<i64>,
+    /// Longest of the others.
+    pub longest_step_ns: Option<i64>,
+    /// `unknown`, `steady` or `bimodal`.
+    pub step_pattern: String,
+    /// `measured`, `no-device` or `not-measurable`.
+    pub device_activity: String,
+    /// Device time within the steps, where it was measured.
+    pub activity: Option<ActivityReport>,
+    /// Whether launches were seen to wait for a full launch queue.
+    pub launch_queue_full: bool,
+    /// Name of the step whose owners follow.
+    pub breakdown_step: Option<String>,
+    /// Who owns that step.
     pub breakdown: Vec<OwnerReport>,
+    /// Communication by kind, group and size.
+    pub collectives: Vec<CollectiveUseReport>,
+    /// Operations that move data.
+    pub collective_count: usize,
+    /// Of which with a known size.
+    pub collective_sized: usize,
+    /// Share of communication time with known size (0 to 1).
+    pub collective_time_share_sized: f64,
+    /// Kernels that look like communication of an unknown kind.
+    pub unclassified: Vec<UnclassifiedReport>,
 }
 
 /// One recorded step.
@@ -68,12 +87,27 @@ pub struct RankReport {
 pub struct StepReport {
     /// Its mark's name, or a made-up one.
     pub name: String,
-    /// Start on the trace's clock.
-    pub start_ns: i64,
     /// Step time.
     pub time_ns: i64,
     /// Data inside it was rejected: its time does not compare.
     pub incomplete: bool,
+}
+
+/// Unions of device time within the steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ActivityReport {
+    /// Length of the stretch.
+    pub window_ns: i64,
+    /// Any device work.
+    pub busy_ns: i64,
+    /// Computation kernels.
+    pub compute_ns: i64,
+    /// Communication.
+    pub communication_ns: i64,
+    /// Communication while nothing computes.
+    pub exposed_communication_ns: i64,
+    /// Copies and fills.
+    pub copies_ns: i64,
 }
 
 /// Collectives of one kind, group and size.
@@ -83,172 +117,239 @@ pub struct CollectiveUseReport {
     pub collective: String,
     /// Group name; empty if unknown.
     pub group: String,
+    /// What the group is for.
+    pub role: String,
     /// Members of the group; `null` if unknown.
     pub ranks: Option<u32>,
-    /// Payload in bytes; `null` if unknown.
+    /// The larger of a rank's input and output; `null` if unknown.
     pub bytes: Option<u64>,
     /// How many were recorded.
     pub count: usize,
+    /// How many per step.
+    pub per_step: f64,
+    /// Shortest duration: the least waiting.
+    pub min_ns: i64,
     /// Median duration, waiting included.
     pub median_ns: i64,
-    /// Sum of the durations.
-    pub total_ns: i64,
-    /// Payload over median duration in bytes per second; `null` without a size.
+    /// Longest duration.
+    pub max_ns: i64,
+    /// Size over shortest duration; `null` without a size.
     pub algorithm_bytes_per_s: Option<f64>,
-    /// The same scaled to what a link carries (nccl-tests' busbw); `null` without size or ranks.
+    /// The same times the bus factor of nccl-tests.
     pub bus_bytes_per_s: Option<f64>,
 }
 
-/// Known of all.
+/// Kernels of one name that look like communication.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct CollectiveTotalsReport {
-    /// Operations recorded.
+pub struct UnclassifiedReport {
+    /// Kernel name.
+    pub name: String,
+    /// How many.
     pub count: usize,
-    /// Of which with a known size.
-    pub sized: usize,
-    /// Time of all operations.
-    pub total_ns: i64,
-    /// Time of those with a known size.
-    pub sized_ns: i64,
-    /// Looks like communication, but nobody knows of what kind.
-    pub unclassified: usize,
+    /// Their time.
+    pub time_ns: i64,
+}
+
+/// Ranks on one clock.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TogetherReport {
+    /// How clocks were aligned.
+    pub method: String,
+    /// Rank of the reference clock.
+    pub reference_rank: u32,
+    /// Spread of ends of matched collectives after alignment; less is not claimed.
+    pub residual: SpreadReport,
+    /// Collectives seen by two ranks or more.
+    pub matched: usize,
+    /// Last minus first arrival.
+    pub arrival_spread: SpreadReport,
+    /// One entry per rank.
+    pub ranks: Vec<RankClockReport>,
+    /// Waiting over all matched operations and ranks.
+    pub waiting_ns: i64,
+    /// Transfer over all matched operations and ranks.
+    pub transfer_ns: i64,
+}
+
+/// A distribution of times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SpreadReport {
+    /// Median.
+    pub median_ns: i64,
+    /// 90th percentile.
+    pub p90_ns: i64,
+    /// Largest.
+    pub max_ns: i64,
+}
+
+/// One rank against the others.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RankClockReport {
+    /// Global rank.
+    pub rank: u32,
+    /// How far its clock is ahead of the reference.
+    pub clock_offset_ns: i64,
+    /// How fast it gains, parts per million.
+    pub clock_drift_ppm: f64,
+    /// How often it arrived last by more than the clocks' residual.
+    pub times_last: usize,
+    /// Median of its arrival minus that of the others.
+    pub lateness_ns: i64,
+    /// Whether the lateness exceeds the clocks' residual.
+    pub lateness_is_claimed: bool,
+    /// Time by which it alone held up the others.
+    pub held_up_ns: i64,
+    /// Time it spent waiting for others.
+    pub waited_ns: i64,
 }
 
 impl InspectReport {
-    /// The report of recordings and of what reading and analysing them met.
-    pub fn new(recordings: &[Recording], ledger: &Ledger) -> Self {
-        let mut uses = Uses::default();
-        for recording in recordings {
-            uses.add(recording);
-        }
-        let unclassified = recordings.iter().map(|r| r.collectives.unclassified.len()).sum();
-        let (collectives, collective_totals) = uses.finish(unclassified);
+    /// The report of an inspection and of all that reading and analysing the traces met.
+    pub fn new(inspection: &Inspection, ledger: &Ledger) -> Self {
+        let (together, cannot_merge) = match &inspection.relation {
+            Some(RankRelation::Together(together)) => (Some(together.as_ref().into()), None),
+            Some(RankRelation::CannotMerge(why)) => (None, Some(why.clone())),
+            None => (None, None),
+        };
+        let coverage = inspection.coverage.iter().map(|(what, coverage)| CoverageReport {
+            what: what.clone(),
+            used: coverage.used,
+            total: coverage.total,
+        });
         Self {
             schema: "foretrain/inspect/1".into(),
-            world_size: recordings.iter().map(Recording::world_size).max().unwrap_or(0),
-            ranks: recordings.iter().map(RankReport::new).collect(),
-            collectives,
-            collective_totals,
-            ledger: ledger.into(),
+            ranks: inspection.ranks.iter().map(Into::into).collect(),
+            together,
+            cannot_merge,
+            warnings: inspection.warnings.clone(),
+            ledger: LedgerReport { coverage: coverage.collect(), ..ledger.into() },
         }
     }
 }
 
-impl RankReport {
-    fn new(recording: &Recording) -> Self {
-        let meta = &recording.trace.meta;
-        let times: Vec<f64> =
-            recording.step_times().iter().map(|time| time.nanos() as f64).collect();
-        let median = median(&times);
-        let spread = robust_std(&times).zip(median.filter(|m| *m > 0.0)).map(|(s, m)| s / m);
-        let rows = 0..recording.trace.len();
-        let start = recording.trace.start.iter().min().copied().unwrap_or(Nanos::ZERO);
-        let end = rows.map(|row| recording.trace.end(row)).max().unwrap_or(start);
+impl From<&RankInspection> for RankReport {
+    fn from(rank: &RankInspection) -> Self {
+        let steps = &rank.steps;
+        let (device_activity, activity) = match &rank.device_activity {
+            DeviceActivity::NoDevice => ("no-device", None),
+            DeviceActivity::NotMeasurable => ("not-measurable", None),
+            DeviceActivity::Measured(activity) => ("measured", Some(activity.into())),
+        };
+        let parts = rank.breakdown.as_ref().map(|(_, parts)| parts);
+        let owners = parts.into_iter().flat_map(|parts| {
+            let total = parts.total();
+            parts.parts.iter().map(move |(owner, time)| OwnerReport::new(owner, *time, total))
+        });
+        let step = rank.breakdown.as_ref().and_then(|(step, _)| steps.steps.get(*step));
+        let communication = &rank.communication;
+        let unclassified = communication.unclassified.iter().map(|(name, count, time)| {
+            UnclassifiedReport { name: name.clone(), count: *count, time_ns: time.nanos() }
+        });
         Self {
-            rank: recording.rank(),
-            rank_source: meta.rank_source.clone(),
-            path: meta.path.clone(),
-            producer: meta.producer.clone(),
-            devices: meta.devices.iter().map(|device| device.name.clone()).collect(),
-            events: recording.trace.len(),
-            span_ns: (end - start).nanos(),
-            step_source: recording.steps.source.describe(),
-            steps: recording.steps.steps.iter().map(Into::into).collect(),
-            median_step_ns: median.map(|m| Nanos::from_nanos_f64(m).nanos()),
-            relative_spread: spread.map(finite),
-            breakdown: recorded_breakdown(recording),
-        }
-    }
-}
-
-/// Owners of the recorded steps, from replaying each unchanged. Steps that do not replay, which
-/// `validate` counts as defects, are left out.
-fn recorded_breakdown(recording: &Recording) -> Vec<OwnerReport> {
-    let mut sums: BTreeMap<Owner, Nanos> = BTreeMap::new();
-    let mut steps = 0;
-    for parts in recording.graphs.iter().filter_map(replayed) {
-        steps += 1;
-        for (owner, time) in parts.parts {
-            *sums.entry(owner).or_default() += time;
-        }
-    }
-    let total: Nanos = sums.values().copied().sum();
-    let report = |(owner, time): (&Owner, &Nanos)| {
-        OwnerReport::new(owner, time.scale(1.0 / f64::from(steps.max(1))), total, *time)
-    };
-    sums.iter().map(report).collect()
-}
-
-fn replayed(graph: &StepGraph) -> Option<Breakdown> {
-    let job = Job::uniform(graph.clone(), 1);
-    let timeline = simulate(&job, &SimOptions::iterations(1)).ok()?;
-    let (begin, end) = step_marks(graph)?;
-    let at = |mark| timeline.mark_times(0, mark).first().copied();
-    Some(breakdown(graph, timeline.classes.first()?, at(begin)?, at(end)?, &|_| Nanos::ZERO))
-}
-
-impl From<&Step> for StepReport {
-    fn from(step: &Step) -> Self {
-        Self {
-            name: step.name.clone(),
-            start_ns: step.start.nanos(),
-            time_ns: step.duration().nanos(),
-            incomplete: step.incomplete,
-        }
-    }
-}
-
-/// What collectives are told apart by: kind, group name, size.
-type Use = (CollectiveKind, String, Option<Bytes>);
-
-/// Durations of like collectives of all ranks.
-#[derive(Default)]
-struct Uses {
-    found: BTreeMap<Use, (u32, Vec<i64>)>,
-}
-
-impl Uses {
-    fn add(&mut self, recording: &Recording) {
-        for op in &recording.collectives.ops {
-            let group = op.group.and_then(|g| recording.collectives.groups.get(g.index()));
-            let key = (op.kind, group.map_or_else(String::new, |g| g.name.clone()), op.bytes);
-            let (ranks, durations) = self.found.entry(key).or_default();
-            *ranks = (*ranks).max(group.map_or(0, |g| g.size));
-            durations.push(op.duration().nanos());
-        }
-    }
-
-    fn finish(self, unclassified: usize) -> (Vec<CollectiveUseReport>, CollectiveTotalsReport) {
-        let mut totals =
-            CollectiveTotalsReport { count: 0, sized: 0, total_ns: 0, sized_ns: 0, unclassified };
-        let mut reports = Vec::new();
-        for ((kind, group, bytes), (ranks, mut durations)) in self.found {
-            let total_ns: i64 = durations.iter().fold(0, |sum, d| sum.saturating_add(*d));
-            totals.count += durations.len();
-            totals.total_ns = totals.total_ns.saturating_add(total_ns);
-            if bytes.is_some() {
-                totals.sized += durations.len();
-                totals.sized_ns = totals.sized_ns.saturating_add(total_ns);
+            rank: rank.rank,
+            rank_source: rank.rank_source.clone(),
+            path: rank.source.clone(),
+            device: rank.device.clone(),
+            events: rank.events.iter().map(|(_, count)| count).sum(),
+            span_ns: rank.span.nanos(),
+            outliers: rank.outliers,
+            step_source: steps.source.clone(),
+            steps: steps.steps.iter().map(Into::into).collect(),
+            warm_up_steps: steps.warm_up,
+            median_step_ns: steps.median.map(Nanos::nanos),
+            shortest_step_ns: steps.range.map(|(shortest, _)| shortest.nanos()),
+            longest_step_ns: steps.range.map(|(_, longest)| longest.nanos()),
+            step_pattern: match steps.pattern {
+                StepPattern::Unknown => "unknown",
+                StepPattern::Steady => "steady",
+                StepPattern::Bimodal { .. } => "bimodal",
             }
-            let median_ns = median_i64(&mut durations).unwrap_or(0);
-            let ranks = (ranks > 0).then_some(ranks);
-            let rate = bytes
-                .filter(|b| *b > Bytes::ZERO)
-                .and_then(|b| Bandwidth::of(b, Nanos::from_nanos(median_ns)))
-                .map(Bandwidth::get);
-            reports.push(CollectiveUseReport {
-                collective: kind.to_string(),
-                group,
-                ranks,
-                bytes: bytes.map(Bytes::get),
-                count: durations.len(),
-                median_ns,
-                total_ns,
-                algorithm_bytes_per_s: rate.map(finite),
-                bus_bytes_per_s: rate.zip(ranks).map(|(r, n)| finite(r * bus_factor(kind, n))),
-            });
+            .into(),
+            device_activity: device_activity.into(),
+            activity,
+            launch_queue_full: rank.launch_queue_full,
+            breakdown_step: step.map(|step| step.name.clone()),
+            breakdown: owners.collect(),
+            collectives: communication.rows.iter().map(Into::into).collect(),
+            collective_count: communication.bytes_known.1,
+            collective_sized: communication.bytes_known.0,
+            collective_time_share_sized: finite(communication.time_share_known),
+            unclassified: unclassified.collect(),
         }
-        reports.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
-        (reports, totals)
+    }
+}
+
+impl From<&StepTime> for StepReport {
+    fn from(step: &StepTime) -> Self {
+        Self { name: step.name.clone(), time_ns: step.time.nanos(), incomplete: step.incomplete }
+    }
+}
+
+impl From<&Activity> for ActivityReport {
+    fn from(activity: &Activity) -> Self {
+        Self {
+            window_ns: activity.window.nanos(),
+            busy_ns: activity.busy.nanos(),
+            compute_ns: activity.compute.nanos(),
+            communication_ns: activity.communication.nanos(),
+            exposed_communication_ns: activity.exposed_communication.nanos(),
+            copies_ns: activity.copies.nanos(),
+        }
+    }
+}
+
+impl From<&CollectiveRow> for CollectiveUseReport {
+    fn from(row: &CollectiveRow) -> Self {
+        let rate = |rate: Option<Bandwidth>| rate.map(|rate| finite(rate.get()));
+        Self {
+            collective: row.kind.to_string(),
+            group: row.group.clone(),
+            role: row.role.as_str().into(),
+            ranks: (row.ranks > 0).then_some(row.ranks),
+            bytes: row.bytes.map(Bytes::get),
+            count: row.count,
+            per_step: finite(row.per_step),
+            min_ns: row.min.nanos(),
+            median_ns: row.median.nanos(),
+            max_ns: row.max.nanos(),
+            algorithm_bytes_per_s: rate(row.algorithm_bandwidth),
+            bus_bytes_per_s: rate(row.bus_bandwidth),
+        }
+    }
+}
+
+impl From<Spread> for SpreadReport {
+    fn from(spread: Spread) -> Self {
+        Self {
+            median_ns: spread.median.nanos(),
+            p90_ns: spread.p90.nanos(),
+            max_ns: spread.max.nanos(),
+        }
+    }
+}
+
+impl From<&Together> for TogetherReport {
+    fn from(together: &Together) -> Self {
+        let ranks = together.clocks.iter().zip(&together.stragglers);
+        let ranks = ranks.map(|(clock, straggler)| RankClockReport {
+            rank: clock.rank,
+            clock_offset_ns: clock.offset.nanos(),
+            clock_drift_ppm: finite(clock.drift_ppm),
+            times_last: straggler.times_last,
+            lateness_ns: straggler.lateness.nanos(),
+            lateness_is_claimed: straggler.is_claimed,
+            held_up_ns: straggler.held_up.nanos(),
+            waited_ns: straggler.waited.nanos(),
+        });
+        Self {
+            method: together.method.into(),
+            reference_rank: together.reference,
+            residual: together.residual.into(),
+            matched: together.matched,
+            arrival_spread: together.arrival_spread.into(),
+            ranks: ranks.collect(),
+            waiting_ns: together.waiting.nanos(),
+            transfer_ns: together.transfer.nanos(),
+        }
     }
 }

@@ -15,7 +15,8 @@ mod validate;
 pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
-    CollectiveTotalsReport, CollectiveUseReport, InspectReport, RankReport, StepReport,
+    ActivityReport, CollectiveUseReport, InspectReport, RankClockReport, RankReport, SpreadReport,
+    StepReport, TogetherReport, UnclassifiedReport,
 };
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,

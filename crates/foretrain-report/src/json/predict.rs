@@ -165,7 +165,7 @@ impl From<&Recorded> for RecordedReport {
 impl From<&SizePrediction> for SizeReport {
     fn from(size: &SizePrediction) -> Self {
         let total = size.breakdown.total();
-        let owner = |(owner, time): &(Owner, Nanos)| OwnerReport::new(owner, *time, total, *time);
+        let owner = |(owner, time): &(Owner, Nanos)| OwnerReport::new(owner, *time, total);
         Self {
             gpus: size.gpus,
             nodes: size.nodes,
@@ -185,8 +185,8 @@ impl From<&SizePrediction> for SizeReport {
 }
 
 impl OwnerReport {
-    /// An owner's time, and its share as `part` of `total`.
-    pub(super) fn new(owner: &Owner, time: Nanos, total: Nanos, part: Nanos) -> Self {
+    /// An owner's time, and its share of `total`.
+    pub(super) fn new(owner: &Owner, time: Nanos, total: Nanos) -> Self {
         let (group, collective) = match owner {
             Owner::ExposedCommunication { group, kind } => {
                 (Some(group.clone()), Some(kind.to_string()))
@@ -199,7 +199,7 @@ impl OwnerReport {
             collective,
             label: owner.describe(),
             time_ns: time.nanos(),
-            share: finite(part.nanos() as f64 / total.nanos().max(1) as f64),
+            share: finite(time.nanos() as f64 / total.nanos().max(1) as f64),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::table::{Side, Table};
 use super::units::{counted, gb_per_s, ms, name, percent, percent_of, size};
 use crate::json::{
     CollectiveUseReport, InspectReport, LedgerReport, OwnerReport, RankReport, StepReport,
+    TogetherReport,
 };
 
 /// Steps listed one by one; the rest is summed up.
@@ -16,6 +17,8 @@ const STEPS: usize = 12;
 const SIDE_BY_SIDE: usize = 4;
 /// Ranks listed one by one.
 const RANKS: usize = 16;
+/// Ranks whose collectives are listed.
+const COLLECTIVE_RANKS: usize = 2;
 /// Rows of collectives listed.
 const COLLECTIVES: usize = 20;
 
@@ -25,8 +28,24 @@ pub fn inspect(report: &InspectReport, style: TextStyle) -> String {
     ranks(report, &mut sheet);
     steps(report, &mut sheet);
     breakdown(report, &mut sheet);
-    collectives(report, &mut sheet);
+    for rank in report.ranks.iter().take(COLLECTIVE_RANKS) {
+        collectives(rank, &mut sheet);
+    }
+    if let Some(more) = more(report.ranks.len(), COLLECTIVE_RANKS) {
+        let more = counted(more, "more rank");
+        sheet.paragraph("", &format!("Collectives of {more} not shown; --json lists all."));
+    }
+    if let Some(together) = &report.together {
+        stragglers(together, &mut sheet);
+    }
     ledger(&report.ledger, &mut sheet);
+    let warnings = report.warnings.iter().chain(&report.cannot_merge);
+    for (number, warning) in warnings.enumerate() {
+        if number == 0 {
+            sheet.blank();
+        }
+        sheet.warning(&name(warning, 600));
+    }
     sheet.finish()
 }
 
@@ -37,8 +56,7 @@ fn nanos(value: i64) -> Nanos {
 fn ranks(report: &InspectReport, sheet: &mut Sheet) {
     use Side::{Left, Right};
     let traces = counted(report.ranks.len(), "trace");
-    let all = counted(report.world_size as usize, "rank");
-    sheet.heading(&format!("{traces} of a job of {all}"));
+    sheet.heading(&format!("What is in {traces}"));
     // Nearly always all ranks have the same devices; then one line says it.
     let shared = report.ranks.first().map(devices);
     let shared = shared.filter(|d| report.ranks.iter().all(|rank| devices(rank) == *d));
@@ -53,7 +71,7 @@ fn ranks(report: &InspectReport, sheet: &mut Sheet) {
         ("Steps", Right),
         ("Median ms", Right),
         ("Shortest-longest", Right),
-        ("Spread", Right),
+        ("Busy", Right),
         ("File", Left),
     ];
     if shared.is_none() {
@@ -61,8 +79,7 @@ fn ranks(report: &InspectReport, sheet: &mut Sheet) {
     }
     let mut table = Table::new(&columns);
     for rank in report.ranks.iter().take(RANKS) {
-        let times = rank.steps.iter().map(|step| step.time_ns);
-        let range = times.clone().min().zip(times.max());
+        let range = rank.shortest_step_ns.zip(rank.longest_step_ns);
         let mut cells = vec![
             rank.rank.to_string(),
             rank.events.to_string(),
@@ -73,7 +90,7 @@ fn ranks(report: &InspectReport, sheet: &mut Sheet) {
                 || "-".into(),
                 |(low, high)| format!("{}-{}", ms(nanos(low)), ms(nanos(high))),
             ),
-            rank.relative_spread.map_or_else(|| "-".into(), percent),
+            busy(rank),
             file_name(&rank.path),
         ];
         if shared.is_none() {
@@ -93,14 +110,13 @@ fn more(all: usize, listed: usize) -> Option<usize> {
 }
 
 fn devices(rank: &RankReport) -> String {
-    match &rank.devices[..] {
-        [] => "not named".into(),
-        [only] => name(only, 40),
-        [first, rest @ ..] if rest.iter().all(|d| d == first) => {
-            format!("{}, {} visible", name(first, 40), rank.devices.len())
-        }
-        [first, rest @ ..] => format!("{} and {} other", name(first, 40), rest.len()),
-    }
+    if rank.device.is_empty() { "not named".into() } else { name(&rank.device, 60) }
+}
+
+/// Share of the steps in which the device works.
+fn busy(rank: &RankReport) -> String {
+    let share = |a: &crate::json::ActivityReport| percent_of(nanos(a.busy_ns), nanos(a.window_ns));
+    rank.activity.as_ref().map_or_else(|| "n/a".into(), share)
 }
 
 fn file_name(path: &str) -> String {
@@ -143,7 +159,7 @@ fn breakdown(report: &InspectReport, sheet: &mut Sheet) {
     if ranks.is_empty() {
         return;
     }
-    sheet.heading("Where the recorded steps go, ms per step");
+    sheet.heading("Where the step nearest the median goes, ms");
     let heads: Vec<String> = ranks.iter().map(|rank| format!("Rank {}", rank.rank)).collect();
     let mut columns = vec![("Owner", Side::Left)];
     columns.extend(heads.iter().map(|head| (head.as_str(), Side::Right)));
@@ -165,51 +181,53 @@ fn breakdown(report: &InspectReport, sheet: &mut Sheet) {
     }
     table.keep_whole(1..=ranks.len());
     sheet.table(table);
-    sheet.paragraph(
-        "",
-        "Communication includes waiting for the last rank: `predict` tells them apart where several \
-         ranks are at hand.",
-    );
+    sheet.paragraph("", "Exposed communication includes waiting for the last rank.");
 }
 
-fn collectives(report: &InspectReport, sheet: &mut Sheet) {
+fn collectives(rank: &RankReport, sheet: &mut Sheet) {
     use Side::{Left, Right};
-    let totals = &report.collective_totals;
-    if totals.count + totals.unclassified == 0 {
+    if rank.collectives.is_empty() && rank.unclassified.is_empty() {
         return;
     }
-    sheet.heading("Collectives");
+    sheet.heading(&format!("Collectives of rank {}", rank.rank));
     let mut table = Table::new(&[
         ("Operation", Left),
         ("Group", Left),
         ("Ranks", Right),
         ("Size", Right),
-        ("Count", Right),
+        ("Per step", Right),
+        ("Least ms", Right),
         ("Median ms", Right),
-        ("All ms", Right),
         ("algbw GB/s", Right),
         ("busbw GB/s", Right),
     ]);
-    for used in report.collectives.iter().take(COLLECTIVES) {
+    let mut by_time: Vec<&CollectiveUseReport> = rank.collectives.iter().collect();
+    by_time.sort_by_key(|used| std::cmp::Reverse(used.median_ns.saturating_mul(used.count as i64)));
+    for used in by_time.iter().take(COLLECTIVES) {
         table.row(collective_row(used));
     }
     sheet.table(table);
-    if let Some(more) = more(report.collectives.len(), COLLECTIVES) {
+    if let Some(more) = more(by_time.len(), COLLECTIVES) {
         sheet.paragraph("", &format!("and {}; --json lists all", counted(more, "more row")));
     }
     sheet.paragraph(
         "",
         &format!(
             "Sizes known for {} of {} ({} of the time). Durations include waiting for the last rank; \
-             bandwidths are lower bounds for that reason.",
-            totals.sized,
-            counted(totals.count, "operation"),
-            percent_of(nanos(totals.sized_ns), nanos(totals.total_ns)),
+             bandwidths are those of the shortest.",
+            rank.collective_sized,
+            counted(rank.collective_count, "operation"),
+            percent(rank.collective_time_share_sized),
         ),
     );
-    if totals.unclassified > 0 {
-        let what = counted(totals.unclassified, "more kernel");
-        sheet.paragraph("", &format!("{what} looks like communication of an unknown kind."));
+    for kernel in &rank.unclassified {
+        let text = format!(
+            "{} ({}, {} ms)",
+            name(&kernel.name, 60),
+            counted(kernel.count, "time"),
+            ms(nanos(kernel.time_ns))
+        );
+        sheet.paragraph("looks like communication, unclassified: ", &text);
     }
 }
 
@@ -217,17 +235,66 @@ fn collective_row(used: &CollectiveUseReport) -> Vec<String> {
     let rate = |rate: Option<f64>| {
         rate.map_or_else(|| "n/a".into(), |r| gb_per_s(Bandwidth::from_bytes_per_sec(r)))
     };
+    let role = match used.role.as_str() {
+        "data-parallel" => " (DP)",
+        "tensor-parallel" => " (TP)",
+        "pipeline-parallel" => " (PP)",
+        "expert-parallel" => " (EP)",
+        _ => "",
+    };
+    let group = format!("{}{role}", name(&used.group, 24));
     vec![
         used.collective.clone(),
-        name(&used.group, 24),
+        group,
         used.ranks.map_or_else(|| "?".into(), |n| n.to_string()),
         size(used.bytes.map(Bytes::new)),
-        used.count.to_string(),
+        format!("{:.1}", used.per_step),
+        ms(nanos(used.min_ns)),
         ms(nanos(used.median_ns)),
-        ms(nanos(used.total_ns)),
         rate(used.algorithm_bytes_per_s),
         rate(used.bus_bytes_per_s),
     ]
+}
+
+/// Who waits for whom.
+fn stragglers(together: &TogetherReport, sheet: &mut Sheet) {
+    use Side::Right;
+    sheet.heading("Ranks against each other");
+    let mut table = Table::new(&[
+        ("Rank", Right),
+        ("Came last", Right),
+        ("Late by ms (median)", Right),
+        ("Held up others ms", Right),
+        ("Waited ms", Right),
+        ("Clock ahead ms", Right),
+    ]);
+    for rank in together.ranks.iter().take(RANKS) {
+        let late = ms(nanos(rank.lateness_ns));
+        table.row(vec![
+            rank.rank.to_string(),
+            rank.times_last.to_string(),
+            if rank.lateness_is_claimed { late } else { "not told apart".into() },
+            ms(nanos(rank.held_up_ns)),
+            ms(nanos(rank.waited_ns)),
+            ms(nanos(rank.clock_offset_ns)),
+        ]);
+    }
+    sheet.table(table);
+    if let Some(more) = more(together.ranks.len(), RANKS) {
+        sheet.paragraph("", &format!("and {}; --json lists all", counted(more, "more rank")));
+    }
+    sheet.paragraph(
+        "",
+        &format!(
+            "{} seen by several ranks; clocks aligned ({}) to {} (median), less is not claimed. Of their \
+             time {} ms is waiting and {} ms transfer, over all ranks.",
+            counted(together.matched, "collective"),
+            together.method,
+            nanos(together.residual.median_ns),
+            ms(nanos(together.waiting_ns)),
+            ms(nanos(together.transfer_ns)),
+        ),
+    );
 }
 
 fn ledger(ledger: &LedgerReport, sheet: &mut Sheet) {
