@@ -69,7 +69,9 @@ impl Names {
     /// The id of `name` if it is in the table.
     pub fn find(&self, name: &str) -> Option<NameId> {
         let hash = FxBuildHasher.hash_one(name);
-        self.lookup.find(hash, |&id| slice(&self.text, &self.ends, id) == name).map(|&id| NameId(id))
+        self.lookup
+            .find(hash, |&id| slice(&self.text, &self.ends, id) == name)
+            .map(|&id| NameId(id))
     }
 
     /// The string behind an id; the empty string for an id of another table that is too large.

@@ -17,7 +17,10 @@ fn main() -> Result<(), InputError> {
     let wall = started.elapsed().as_secs_f64();
     let events: usize = traces.iter().map(foretrain_trace::Trace::len).sum();
     let (cpu, peak) = usage();
-    println!("{} ranks, {events} duration events, wall {wall:.2} s, CPU {cpu:.2} s, peak RSS {peak:.0} MB", traces.len());
+    println!(
+        "{} ranks, {events} duration events, wall {wall:.2} s, CPU {cpu:.2} s, peak RSS {peak:.0} MB",
+        traces.len()
+    );
     println!("{:.0} duration events per CPU-second", events as f64 / cpu);
     Ok(())
 }

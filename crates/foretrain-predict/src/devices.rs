@@ -35,7 +35,8 @@ pub(crate) fn recorded_cluster(
         )),
         None if recording.collectives.ops.is_empty() => {}
         None => warnings.push(format!(
-            "the machine of the recording is not known (device \"{name}\"): communication at other sizes comes from the model alone; name the machine with --recorded-on"
+            "the machine of the recording is not known ({}): communication comes from the model alone; name the machine with --recorded-on",
+            device_phrase(name)
         )),
     }
     cluster
@@ -77,9 +78,9 @@ impl ComputeScale {
         warnings: &mut Vec<String>,
     ) -> f64 {
         if let Some(name) = &self.unknown {
-            let device = if name.is_empty() { "no device named in the trace" } else { name };
             warnings.push(format!(
-                "the recorded device is not in the catalogue ({device}): kernels keep their recorded times"
+                "the recorded device is not in the catalogue ({}): computation keeps its recorded times",
+                device_phrase(name)
             ));
             return 0.1;
         }
@@ -119,4 +120,8 @@ impl ComputeScale {
         ));
         spread
     }
+}
+
+fn device_phrase(name: &str) -> String {
+    if name.is_empty() { "the trace names no device".into() } else { format!("device \"{name}\"") }
 }

@@ -35,8 +35,7 @@ pub fn marked_step(
 /// # Errors
 /// If the graph cannot be simulated, which is a defect of its construction.
 pub fn replay_step(graph: &StepGraph) -> Result<Nanos> {
-    let job = Job::uniform(graph.clone(), 1);
-    let timeline = run(&job, &SimOptions::iterations(1), &graph.meta.source)?;
+    let timeline = replay_timeline(graph)?;
     marked_step(&timeline, 0, graph, 0).ok_or_else(|| no_marks(graph))
 }
 
@@ -57,6 +56,15 @@ pub fn predict_held_out_step(recording: &Recording, step: usize) -> Result<Nanos
     let options = SimOptions::iterations((warm_up + step + 1) as u32);
     let timeline = run(&Job::uniform(graph.clone(), 1), &options, &graph.meta.source)?;
     marked_step(&timeline, 0, &graph, warm_up + step).ok_or_else(|| no_marks(&graph))
+}
+
+/// Replays one recorded step unchanged.
+///
+/// # Errors
+/// As [`replay_step`].
+pub fn replay_timeline(graph: &StepGraph) -> Result<Timeline> {
+    let job = Job::uniform(graph.clone(), 1);
+    run(&job, &SimOptions::iterations(1), &graph.meta.source)
 }
 
 /// Steps simulated before the first recorded one, where the recording begins in mid-run.

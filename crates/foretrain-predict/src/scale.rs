@@ -67,6 +67,7 @@ pub fn predict(
         let simulated = base.simulate_size(gpus, options)?;
         sizes.push(base.describe(gpus, simulated, one.value, recorded, options)?);
     }
+    base.warn_about_synchronisation(&sizes, &mut warnings);
     warn_about_answer(&sizes, &mut warnings);
     let mut evidence = base.evidence.clone();
     evidence.extend(base.collective_evidence(options));
@@ -289,6 +290,17 @@ impl<'a> Base<'a> {
             critical_path: simulated.critical_path,
             converged: simulated.converged,
         })
+    }
+
+    /// Replicas that nothing synchronises are not a training job.
+    fn warn_about_synchronisation(&self, sizes: &[SizePrediction], warnings: &mut Vec<String>) {
+        let several = sizes.iter().any(|size| size.replicas > 1);
+        if several && !self.layout.synchronises() && !has_backward(&self.graph) {
+            warnings.push(
+                "the recorded step has no backward pass, so there are no gradients to synchronise: more replicas run side by side without communication between them"
+                    .into(),
+            );
+        }
     }
 
     fn collective_evidence(&self, options: &PredictOptions) -> Vec<Evidence> {

@@ -23,8 +23,8 @@ fn relative(a: Nanos, b: Nanos) -> f64 {
 }
 
 fn steady(graph: StepGraph) -> Nanos {
-    let timeline = simulate(&Job::uniform(graph, 1), &SimOptions::iterations(12)).unwrap();
-    timeline.steady_step_time().step
+    let timeline = simulate(&Job::uniform(graph, 1), &SimOptions::iterations(12));
+    timeline.expect("generated graphs simulate").steady_step_time().step
 }
 
 #[test]
@@ -75,10 +75,8 @@ fn a_step_is_predicted_from_the_others() {
 
 #[test]
 fn ranks_replay_together_and_wait_for_the_slow_one() {
-    let spec = JobSpec {
-        slow_rank: Some(SlowRank { rank: 1, factor: 1.2 }),
-        ..JobSpec::tiny_ddp()
-    };
+    let spec =
+        JobSpec { slow_rank: Some(SlowRank { rank: 1, factor: 1.2 }), ..JobSpec::tiny_ddp() };
     let job = generate(&spec).unwrap();
     let recordings = recordings(&job);
     for step in 0..recordings[0].graphs.len() {

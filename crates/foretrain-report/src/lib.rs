@@ -1,4 +1,4 @@
-//! How answers look: terminal tables, JSON with a schema.
+//! How answers look: terminal tables, JSON with a schema, timelines for Perfetto.
 //!
 //! [`text`] writes for people, [`json`] for programs. Both take the plain data of
 //! `foretrain-predict` and add nothing to it: a number that stands in one stands in the other.
@@ -7,6 +7,7 @@
 //! terminal anything; whoever calls says how wide it is and whether it has colours.
 
 pub mod json;
+pub mod perfetto;
 pub mod text;
 
 pub use text::TextStyle;

@@ -45,9 +45,8 @@ pub fn insert_ddp(
 ) -> Result<DdpInserted> {
     let ready = ready_points(graph);
     if ready.is_empty() {
-        return Err(InputError::new("the step shows no gradient sizes to synchronise").hint(
-            "record the trace with record_shapes=True, or give the gradient bytes by hand",
-        ));
+        return Err(InputError::new("the step shows no gradient sizes to synchronise")
+            .hint("record the trace with record_shapes=True, or give the gradient bytes by hand"));
     }
     let sizes: Vec<Bytes> = ready.iter().map(|r| r.bytes).collect();
     let device = last_device_work(graph, &ready);
@@ -74,7 +73,8 @@ pub fn insert_ddp(
             ..Node::new(NodeKind::Collective, name, queue, cost(bytes))
         });
         let lag = if on_device { LAUNCH_LATENCY } else { Nanos::ZERO };
-        graph.add_edge(Edge::new(ready[last].host, node, EdgeKind::Launch).with_lag(lag).inferred());
+        graph
+            .add_edge(Edge::new(ready[last].host, node, EdgeKind::Launch).with_lag(lag).inferred());
         if let Some(work) = device[last] {
             graph.add_edge(Edge::new(work, node, EdgeKind::EventWait).inferred());
         }

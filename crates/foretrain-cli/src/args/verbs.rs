@@ -112,8 +112,11 @@ pub(super) struct Export {
     #[command(flatten)]
     traces: Traces,
     /// Write the graph of the steady step (of the lowest rank) as a Parquet file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", required_unless_present = "perfetto")]
     graph: Option<PathBuf>,
+    /// Write each rank's last step, recorded and simulated side by side, for ui.perfetto.dev.
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -141,9 +144,11 @@ impl From<Verb> for Command {
             Verb::Inspect(args) => Self::Inspect(inspect::Options { source: args.traces.into() }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Hardware(args) => Self::Hardware(args.into()),
-            Verb::Export(args) => {
-                Self::Export(export::Options { source: args.traces.into(), graph: args.graph })
-            }
+            Verb::Export(args) => Self::Export(export::Options {
+                source: args.traces.into(),
+                graph: args.graph,
+                perfetto: args.perfetto,
+            }),
             Verb::Validate(args) => Self::Validate(validate::Options {
                 data: args.data,
                 sets: (!args.set.is_empty()).then_some(args.set),

@@ -22,8 +22,7 @@ pub(super) fn check(file: &[u8]) -> Result<()> {
         body.get(start..)
     });
     let Some(left) = footer else { return Ok(()) };
-    Walk { left }
-        .structure(0).ok_or_else(|| damaged("its footer contradicts itself"))
+    Walk { left }.structure(0).ok_or_else(|| damaged("its footer contradicts itself"))
 }
 
 struct Walk<'a> {

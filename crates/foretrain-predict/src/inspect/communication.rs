@@ -6,6 +6,7 @@ use foretrain_core::{Bandwidth, Bytes, Nanos, stats};
 use foretrain_cost::bus_factor;
 use foretrain_graph::{CollectiveKind, NodeId};
 use foretrain_trace::build::TRACE_ROW;
+use foretrain_trace::collectives::{CollectiveOp, GroupIndex};
 
 use crate::recording::Recording;
 use crate::roles::{Role, group_roles};
@@ -66,7 +67,7 @@ pub(super) fn communication(recording: &Recording, step: Option<usize>) -> Commu
     let roles = roles(recording, step);
     let mut by_key: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for op in &found.ops {
-        let key = (op.kind, op.group.map(|group| group.index()), op.bytes);
+        let key = (op.kind, op.group.map(GroupIndex::index), op.bytes);
         by_key.entry(key).or_default().push(op.duration().nanos() as f64);
     }
     let steps = recording.steps.steps.len().max(1) as f64;
@@ -96,8 +97,8 @@ pub(super) fn communication(recording: &Recording, step: Option<usize>) -> Commu
     let rows = rows.collect();
     let data = || found.ops.iter().filter(|op| op.kind != CollectiveKind::Barrier);
     let known = || data().filter(|op| op.bytes.is_some());
-    let total: Nanos = data().map(|op| op.duration()).sum();
-    let known_time: Nanos = known().map(|op| op.duration()).sum();
+    let total: Nanos = data().map(CollectiveOp::duration).sum();
+    let known_time: Nanos = known().map(CollectiveOp::duration).sum();
     let mut unknown: BTreeMap<&str, (usize, Nanos)> = BTreeMap::new();
     for op in &found.unclassified {
         let entry = unknown.entry(recording.trace.name_of(op.row as usize)).or_default();

@@ -39,8 +39,6 @@ pub(super) struct Machines<'a> {
 struct Fabrics {
     from: Option<Fabric>,
     to: Option<Fabric>,
-    /// Whether the group has as many members as recorded.
-    same_size: bool,
 }
 
 impl Machines<'_> {
@@ -76,25 +74,21 @@ impl Machines<'_> {
                 let Rescaled { time, ratio, .. } = rescale(transfer, &call, from, to);
                 (time, ratio)
             }
-            (Some(call), None, Some(to)) if !fabrics.same_size => {
-                (collective_time(&call, to).time, 1.0)
-            }
-            _ => {
-                let spread = if fabrics.same_size { 0.1 } else { 0.3 };
-                (Estimate::with_relative_spread(transfer, spread), 1.0)
-            }
+            // Where it was recorded is not known, so its time says nothing about this cluster.
+            (Some(call), None, Some(to)) => (collective_time(&call, to).time, 1.0),
+            _ => (Estimate::with_relative_spread(transfer, 0.3), 1.0),
         };
         Cost { time, wait, ratio, ranks }
     }
 
     fn fabrics(&self, graph: &StepGraph, node: &CollectiveNode, replicas: u32) -> Result<Fabrics> {
         let Some(group) = node.group else {
-            return Ok(Fabrics { from: None, to: None, same_size: true });
+            return Ok(Fabrics { from: None, to: None });
         };
         let (recorded, scaled) = self.layout.placements(graph, group.index(), replicas);
         let from = self.from.map(|from| Fabric::for_group(from, &recorded)).transpose()?;
         let to = Fabric::for_group(self.to, &scaled)?;
-        Ok(Fabrics { from, to: Some(to), same_size: recorded.ranks() == scaled.ranks() })
+        Ok(Fabrics { from, to: Some(to) })
     }
 
     /// The communication of a step, equal operations together, the most expensive first.

@@ -59,7 +59,7 @@ pub(super) fn warn_about_answer(sizes: &[SizePrediction], warnings: &mut Vec<Str
         || first.breakdown.time(|o| *o == Owner::LaunchBound) > Nanos::ZERO;
     if has_device && (idle > 0.3 || share(on_path) > 0.5) {
         warnings.push(format!(
-            "host-bound: host work makes up {:.0} % of the critical path and the device idles {:.0} % of the step; a faster device or network will not shorten it (launch less: CUDA graphs, fused or larger kernels, less Python per step)",
+            "host-bound: host work (of this rank, or of the ranks it waits for) makes up {:.0} % of the critical path, and the device idles another {:.0} % of the step; a faster device or network will not shorten it (launch less: CUDA graphs, fused or larger kernels, less Python per step)",
             share(on_path).min(1.0) * 100.0,
             idle * 100.0
         ));

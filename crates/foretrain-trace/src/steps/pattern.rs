@@ -109,8 +109,8 @@ fn find_period(names: &[NameId]) -> Option<(usize, usize)> {
     candidates
         .into_iter()
         .filter(|&period| period >= MIN_PERIOD && 2 * period <= names.len())
-        .find(|&period| agreement(names, period) >= AGREEMENT)
         .map(|period| (first_agreeing(names, period), period))
+        .find(|&(offset, period)| agreement(&names[offset..], period) >= AGREEMENT)
 }
 
 fn agreement(names: &[NameId], period: usize) -> f64 {
