@@ -13,7 +13,6 @@ fn data() -> Option<PathBuf> {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn recorded_steps_replay_and_nothing_is_lost_in_silence() {
     let Some(data) = data() else {
         println!("skipped: no validation data (set FORETRAIN_DATA)");

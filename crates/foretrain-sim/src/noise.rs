@@ -35,10 +35,12 @@ struct Pile {
 }
 
 impl Pile {
-    /// Ties between equally late predecessors go to the more uncertain one.
+    /// Ties between equally late predecessors go to the more uncertain one. Every field counts, so
+    /// that the order in which they are looked at never does.
     fn outranks(&self, other: &Pile) -> bool {
         let order = self.variance.total_cmp(&other.variance);
-        order.then(self.deviation.total_cmp(&other.deviation)).is_gt()
+        let order = order.then(self.deviation.total_cmp(&other.deviation));
+        order.then(self.work.total_cmp(&other.work)).is_gt()
     }
 }
 

@@ -18,7 +18,7 @@ use super::host::{
 use crate::category::Category;
 use crate::collectives::CollectiveOp;
 use crate::index::{NO_ROW, short};
-use crate::steps::Step;
+use crate::steps::{Step, StepSource};
 use crate::table::TrackId;
 
 /// Name of the mark at a step's start.
@@ -490,7 +490,8 @@ impl Assembler<'_> {
                 self.edge(edge);
             }
         }
-        if threads.is_empty() {
+        let ends_with_device = self.context.steps.source == StepSource::WholeWindow;
+        if threads.is_empty() || (ends_with_device && !work.is_empty()) {
             self.end_at_device(work, begin, end);
         }
     }
@@ -513,7 +514,7 @@ impl Assembler<'_> {
         Edge::new(source, node, EdgeKind::Launch).with_lag(lag + (called - source_end))
     }
 
-    /// Without host events the step ends when its device work does.
+    /// Without host marks the step ends when its device work does.
     fn end_at_device(&mut self, work: &[DeviceWork], begin: NodeId, end: NodeId) {
         let last = (0..work.len()).max_by_key(|&i| (work[i].end, i));
         match last {

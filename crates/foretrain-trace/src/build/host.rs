@@ -10,7 +10,7 @@ use super::context::Context;
 use super::sync::{Wait, wait_of_call};
 use crate::category::Category;
 use crate::index::NO_ROW;
-use crate::steps::Step;
+use crate::steps::{Step, StepSource};
 use crate::table::TrackId;
 
 /// What a thread does from `start` to `end`.
@@ -70,8 +70,10 @@ pub(super) fn host_threads(context: &Context<'_>, step: &Step) -> Vec<ThreadPiec
     let index = context.index;
     let Some(main) = context.steps.main else { return Vec::new() };
     let mut cuts: BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>> = BTreeMap::new();
-    let mut blocks: Vec<(TrackId, Vec<Block>)> =
-        vec![(main, vec![Block { start: step.start, end: step.end, collective: None }])];
+    let mut blocks: Vec<(TrackId, Vec<Block>)> = vec![(
+        main,
+        vec![Block { start: step.start, end: main_end(context, step), collective: None }],
+    )];
     for thread in &index.threads {
         if thread.track != main {
             let found = blocks_of_thread(context, step, thread, main);
@@ -94,6 +96,19 @@ pub(super) fn host_threads(context: &Context<'_>, step: &Step) -> Vec<ThreadPiec
         .collect();
     resolve_joins(&mut threads);
     threads
+}
+
+/// Where the main thread's part of a step ends. A mark belongs to the thread, and so does the time
+/// up to it; a window without marks ends with whatever ends last, and the thread with its own last
+/// event.
+fn main_end(context: &Context<'_>, step: &Step) -> Nanos {
+    if context.steps.source != StepSource::WholeWindow {
+        return step.end;
+    }
+    let rows = context.steps.main.and_then(|main| context.index.thread(main));
+    let ends = rows.iter().flat_map(|thread| &thread.rows);
+    let last = ends.map(|&row| context.trace.end(row as usize)).max();
+    last.map_or(step.end, |end| end.clamp(step.start, step.end))
 }
 
 /// Cuts that a thread's own calls and operators make.
