@@ -96,7 +96,7 @@ pub fn normal_quantile(p: f64) -> f64 {
 /// Expected maximum of `n` independent standard normal values, in standard deviations, by
 /// numerical integration of the order statistic's quantile; 0 for n <= 1.
 ///
-/// This is the factor e_n in E[max] = mu + sigma * e_n for a synchronous step over n ranks.
+/// This is the factor e_n in `E[max]` = mu + sigma * e_n for a synchronous step over n ranks.
 pub fn expected_normal_max(n: u64) -> f64 {
     if n <= 1 {
         return 0.0;

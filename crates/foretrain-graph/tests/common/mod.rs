@@ -40,7 +40,7 @@ fn edges() -> impl Strategy<Value = Vec<EdgeSeed>> {
 
 /// A valid graph of up to 40 nodes with attributes. Edges within the step follow a hidden order
 /// of the ids, rotated so that it is not the order of the ids themselves.
-pub fn graph() -> impl Strategy<Value = StepGraph> {
+pub(crate) fn graph() -> impl Strategy<Value = StepGraph> {
     (nodes(), edges(), any::<u16>()).prop_map(|(nodes, edges, turn)| build(&nodes, &edges, turn))
 }
 
@@ -54,7 +54,7 @@ fn build(nodes: &[NodeSeed], edges: &[EdgeSeed], turn: u16) -> StepGraph {
     g.queues[1].device = Some(4);
     g.add_group(Group { name: "dp".into(), role: "data".into(), size: 2, ranks: vec![0, 1] });
     for (row, seed) in nodes.iter().enumerate() {
-        let (kind, word, work, priority, grouped, sequence, bytes, tokens, spread) = seed.clone();
+        let (kind, word, work, priority, grouped, sequence, bytes, tokens, spread) = *seed;
         let name = g.names.intern(&format!("name{}", word % 5));
         let queue = QueueId::new(u32::from(word % 3));
         let mut node = Node::new(NodeKind::ALL[kind], name, queue, Nanos::from_nanos(work));
