@@ -19,7 +19,7 @@ if [ ! -d "$work/venv" ]; then
   python3 -m venv "$work/venv"
   "$work/venv/bin/pip" install -q HolisticTraceAnalysis 'pandas<3'
 fi
-cat > "$work/hta.py" <<'PY'
+cat > "$work/compare.py" <<'PY'
 import sys
 from hta.trace_analysis import TraceAnalysis
 
@@ -44,5 +44,5 @@ size=$(du -sb "$work/traces" | cut -f1)
 echo "traces: $((size / 1000000)) MB in $(ls "$work/traces" | wc -l) files"
 for run in 1 2 3; do
   echo "foretrain inspect: $(measure "$target/release/foretrain" inspect "$work/traces" --no-progress)"
-  echo "HTA load + two breakdowns: $(measure "$work/venv/bin/python" "$work/hta.py" "$work/traces")"
+  echo "HTA load + two breakdowns: $(measure "$work/venv/bin/python" "$work/compare.py" "$work/traces")"
 done

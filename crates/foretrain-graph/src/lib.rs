@@ -15,7 +15,7 @@
 //! | change a graph | [`StepGraph::scale_work`], [`StepGraph::remove_nodes`], [`edit`] |
 //! | check it | [`StepGraph::validate`], [`Job::validate`] |
 //! | bound its time | [`StepGraph::longest_path`], [`StepGraph::serial_sum`] |
-//! | keep it | [`StepGraph::save`], [`StepGraph::load`], [`file`] |
+//! | keep it | [`StepGraph::save`], [`StepGraph::load`], [`mod@file`] |
 //!
 //! ```
 //! use foretrain_core::Nanos;

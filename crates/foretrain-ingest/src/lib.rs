@@ -2,8 +2,8 @@
 //!
 //! [`read_trace`] reads one profiler trace into a columnar [`foretrain_trace::Trace`],
 //! [`read_ranks`] those of a whole job. Next to every result stands a
-//! [`Ledger`](foretrain_core::Ledger) of what was mended, inferred or left out. [`sniff`] tells
-//! what a file is, [`discover`] finds traces in directories.
+//! [`Ledger`](foretrain_core::Ledger) of what was mended, inferred or left out. [`sniff()`] tells
+//! what a file is, [`discover()`] finds traces in directories.
 //!
 //! *Architecture invariant:* bytes become tables here and nowhere else; no input panics, and
 //! memory grows with the table, never with the file.

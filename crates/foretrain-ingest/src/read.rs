@@ -66,7 +66,7 @@ pub fn read_trace_bytes(
 /// rank. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// As [`read_trace`] and [`discover`]; also if two files claim the same rank, or the rank of
+/// As [`read_trace`] and [`discover()`]; also if two files claim the same rank, or the rank of
 /// one of several files cannot be told.
 pub fn read_ranks(
     inputs: &[PathBuf],

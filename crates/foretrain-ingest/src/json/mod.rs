@@ -2,7 +2,7 @@
 //!
 //! [`Document`] walks a profiler document event by event over a buffer of a few megabytes.
 //! Each event is read by [`scan_event`], a strict one-pass scanner that notes where the fields
-//! lie and copies nothing. Text that provably is not JSON goes through [`repair`], and what
+//! lie and copies nothing. Text that provably is not JSON goes through [`repair()`], and what
 //! cannot be mended is skipped up to the next event.
 
 pub mod document;

@@ -1,13 +1,13 @@
 //! From a trace to the step graph of one step, by the fidelity rules:
 //!
-//! * host threads are cut where they touch the rest of the system; the gaps stay ([`host`]);
+//! * host threads are cut where they touch the rest of the system; the gaps stay (`host`);
 //! * other threads hang off the main thread where they begin, and the main thread waits for them
-//!   where it stood still until they ended ([`blocks`]);
+//!   where it stood still until they ended (`blocks`);
 //! * synchronising calls, and launch calls that met a full queue, end when the device work they
-//!   waited for ends ([`sync`]);
+//!   waited for ends (`sync`);
 //! * device work hangs off its launch, off its stream and off events of other streams; of all
 //!   these constraints the one that bound in the recording keeps its recorded delay and the others
-//!   get a typical one ([`device`]).
+//!   get a typical one (`device`).
 //!
 //! All constraints hold in the recording and one of each node's is tight, so a replay of the
 //! graph reproduces the recording; and because the others are there too, they take over where a
