@@ -12,7 +12,7 @@ const LISTED: usize = 40;
 pub fn to_markdown(report: &ValidationReport) -> String {
     let mut out = String::from(
         "# Validation\n\n\
-         Made by `foretrain validate --data DIR --out docs/validation.md`; do not edit by hand.\n\n\
+         Made by `foretrain validate --data DIR --write docs/validation.md`; do not edit by hand.\n\n\
          Errors are in percent of the measured value: MAPE is the mean of their absolute values, \
          bias the mean of the signed ones (above zero: predictions too long), coverage the share \
          of measurements inside the predicted 80 % interval. Nothing is tuned on the rows scored \
