@@ -80,7 +80,7 @@ fn apply(g: &mut StepGraph, step: &Step) {
     let new = Node::new(NodeKind::Kernel, NameId::EMPTY, QueueId::new(0), Nanos::from_nanos(5));
     match step {
         Step::Scale(picks, factor) => {
-            g.scale_work(&chosen(g, picks), *factor).expect("the factor is in range")
+            g.scale_work(&chosen(g, picks), *factor).expect("the factor is in range");
         }
         Step::Remove(picks, bridge) => {
             let removal = if *bridge { Removal::Bridge } else { Removal::Detach };
@@ -98,7 +98,7 @@ fn apply(g: &mut StepGraph, step: &Step) {
         Step::OnEdge(_) => {}
         Step::DropEdges(n) => g.retain_edges(|id, _| id.index() % usize::from(*n) != 0),
         Step::Replace(v, other) => {
-            drop(g.replace_node(at(v), other).expect("both graphs are valid"))
+            drop(g.replace_node(at(v), other).expect("both graphs are valid"));
         }
     }
 }
