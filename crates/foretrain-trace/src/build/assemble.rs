@@ -65,7 +65,7 @@ pub(super) fn assemble(
     };
     assembler.set_meta();
     let (begin, end) = assembler.add_threads(threads);
-    assembler.add_work(threads, work);
+    assembler.add_work(work);
     assembler.connect_threads(threads, begin, end);
     assembler.connect_work(threads, work, begin, end);
     assembler.graph
@@ -250,8 +250,7 @@ impl Assembler<'_> {
         id
     }
 
-    fn add_work(&mut self, threads: &[ThreadPieces], work: &[DeviceWork]) {
-        let trace = self.context.trace;
+    fn add_work(&mut self, work: &[DeviceWork]) {
         let mut queues: BTreeMap<(usize, usize), QueueId> = BTreeMap::new();
         for item in work {
             let queue = *queues.entry((item.stream, item.lane)).or_insert_with(|| {
@@ -268,8 +267,6 @@ impl Assembler<'_> {
             self.work_nodes.push(id);
             self.node_of_row.insert(item.row, id);
         }
-        debug_assert_eq!(self.piece_nodes.len(), threads.len());
-        debug_assert!(work.iter().all(|w| (w.row as usize) < trace.len()));
     }
 
     fn add_device_node(&mut self, item: &DeviceWork, queue: QueueId) -> NodeId {

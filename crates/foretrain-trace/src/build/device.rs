@@ -55,7 +55,7 @@ pub(super) fn device_work(
     ledger: &mut Ledger,
 ) -> Vec<DeviceWork> {
     let mut work = select(context, step);
-    assign_lanes(context, &mut work, ledger);
+    assign_lanes(&mut work, ledger);
     let position: FxHashMap<u32, usize> =
         work.iter().enumerate().map(|(i, w)| (w.row, i)).collect();
     let mut events = recorded_waits(context, step, &work, &position);
@@ -93,9 +93,8 @@ fn select(context: &Context<'_>, step: &Step) -> Vec<DeviceWork> {
 
 /// Work that overlaps its predecessor on the same stream goes to a lane of its own (programmatic
 /// dependent launch, graph branches); overlaps by stamp rounding are cut off the predecessor.
-fn assign_lanes(context: &Context<'_>, work: &mut [DeviceWork], ledger: &mut Ledger) {
+fn assign_lanes(work: &mut [DeviceWork], ledger: &mut Ledger) {
     let mut last: FxHashMap<(usize, usize), usize> = FxHashMap::default();
-    let _ = context;
     for i in 0..work.len() {
         let (stream, start) = (work[i].stream, work[i].start);
         let mut lane = 0;

@@ -116,6 +116,26 @@ fn match_nodes(
         .collect()
 }
 
+/// How many steps back the launch of carried-in work is looked for.
+const MOST_STEPS_BACK: usize = 8;
+
+/// A step before the representative one, and what it launched by trace row.
+struct EarlierStep<'a> {
+    lookup: Lookup<'a>,
+    launched: FxHashMap<i64, NodeId>,
+}
+
+impl<'a> EarlierStep<'a> {
+    fn new(graph: &'a StepGraph) -> Self {
+        let launched = graph
+            .node_ids()
+            .filter(|&id| !is_carried(graph, id))
+            .filter_map(|id| Some((graph.node_attributes.get_i64(TRACE_ROW, id.index())?, id)))
+            .collect();
+        Self { lookup: Lookup::new(graph), launched }
+    }
+}
+
 struct Builder<'a> {
     source: &'a StepGraph,
     out: StepGraph,
@@ -205,6 +225,8 @@ impl Builder<'_> {
     /// Waits for work that an earlier step launched become edges across steps: the node that the
     /// earlier step launched it as stands for it, one or more steps back.
     fn link_carried(&mut self, graphs: &[StepGraph], base: usize, lookup: &Lookup<'_>) {
+        let nearest_first = graphs[base.saturating_sub(MOST_STEPS_BACK)..base].iter().rev();
+        let earlier: Vec<EarlierStep<'_>> = nearest_first.map(EarlierStep::new).collect();
         for edge in self.source.edges() {
             let waits = matches!(
                 edge.kind,
@@ -214,7 +236,7 @@ impl Builder<'_> {
             if !waits || self.new_id[edge.src.index()].is_some() {
                 continue;
             }
-            let launched = self.launched_in(graphs, base, edge.src);
+            let launched = self.launched_in(&earlier, edge.src);
             let found = launched
                 .and_then(|(distance, key, ordinal)| Some((distance, lookup.find(&key, ordinal)?)));
             if let Some((distance, source)) = found
@@ -226,28 +248,18 @@ impl Builder<'_> {
         }
     }
 
-    /// In which earlier step a carried-in node was launched, and as which node.
+    /// In which earlier step a carried-in node was launched, and as which node. `earlier` holds the
+    /// steps before this one, the nearest first.
     fn launched_in<'b>(
         &self,
-        graphs: &'b [StepGraph],
-        base: usize,
+        earlier: &[EarlierStep<'b>],
         carried: NodeId,
     ) -> Option<(u16, Key<'b>, u32)> {
         let row = self.source.node_attributes.get_i64(TRACE_ROW, carried.index())?;
-        for back in 1..=base.min(8) {
-            let graph = &graphs[base - back];
-            let lookup = Lookup::new(graph);
-            let found = graph.node_ids().find(|&id| {
-                graph.node_attributes.get_i64(TRACE_ROW, id.index()) == Some(row)
-                    && !is_carried(graph, id)
-            });
-            if let Some(id) = found {
-                let ordinal = lookup.ordinal[id.index()];
-                debug_assert_eq!(lookup.graph.node_count(), graph.node_count());
-                return Some((back as u16, key(graph, id), ordinal));
-            }
-        }
-        None
+        earlier.iter().zip(1..).find_map(|(step, back)| {
+            let id = *step.launched.get(&row)?;
+            Some((back, key(step.lookup.graph, id), step.lookup.ordinal[id.index()]))
+        })
     }
 
     /// The end of one step leads to the start of the next on every queue.

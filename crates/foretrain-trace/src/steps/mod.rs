@@ -8,6 +8,7 @@ mod marks;
 mod pattern;
 
 use foretrain_core::{Ledger, Nanos, Severity};
+use rustc_hash::FxHashMap;
 
 use crate::index::TraceIndex;
 use crate::table::{Trace, TrackId};
@@ -164,14 +165,15 @@ pub(crate) fn busiest_thread(trace: &Trace, index: &TraceIndex) -> Option<TrackI
 
 /// Flags steps that contain a launch whose kernel was rejected or has no record.
 fn mark_incomplete(trace: &Trace, index: &TraceIndex, steps: &mut [Step], ledger: &mut Ledger) {
+    if index.rejected.is_empty() {
+        return;
+    }
+    let mut called: FxHashMap<u64, Nanos> = FxHashMap::default();
+    for call in (0..trace.len()).filter(|&row| trace.category[row] == crate::Category::Runtime) {
+        called.entry(trace.correlation[call]).or_insert(trace.start[call]);
+    }
     for &row in &index.rejected {
-        let correlation = trace.correlation[row as usize];
-        let call = (0..trace.len()).find(|&call| {
-            trace.category[call] == crate::Category::Runtime
-                && trace.correlation[call] == correlation
-        });
-        let Some(call) = call else { continue };
-        let at = trace.start[call];
+        let Some(&at) = called.get(&trace.correlation[row as usize]) else { continue };
         for step in steps.iter_mut().filter(|s| s.start <= at && at < s.end && !s.incomplete) {
             step.incomplete = true;
             ledger.record_at(
