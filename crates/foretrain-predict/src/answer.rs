@@ -12,6 +12,8 @@ pub struct Recorded {
     pub sources: Vec<String>,
     /// Rank whose steps represent the job.
     pub rank: u32,
+    /// Recorded ranks that were simulated, each as itself and the ranks like it.
+    pub simulated_ranks: Vec<u32>,
     /// Ranks in the recorded job.
     pub world_size: u32,
     /// Ranks of one model replica (tensor x pipeline parallel).

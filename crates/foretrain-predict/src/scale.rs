@@ -4,27 +4,28 @@ mod cost;
 mod gradients;
 mod layout;
 mod notes;
+mod ranks;
 mod steady;
 
 use foretrain_core::estimate::Z80;
-use foretrain_core::stats::{expected_normal_max, median, robust_std};
+use foretrain_core::stats::{expected_normal_max, robust_std};
 use foretrain_core::{Bytes, Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
 use foretrain_cost::{Fabric, GroupPlacement};
-use foretrain_graph::{Job, NodeId, StepGraph};
+use foretrain_graph::{Job, NodeId, RankClass, StepGraph};
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
+use foretrain_sim::Timeline;
 use rustc_hash::FxHashMap;
 
-use crate::answer::{CriticalPart, Prediction, Recorded, ScaledCollective, SizePrediction};
+use crate::answer::{Prediction, Recorded, SizePrediction};
 use crate::breakdown::{Breakdown, Owner, breakdown};
 use crate::devices::{ComputeScale, recorded_cluster};
 use crate::recording::Recording;
-use crate::transfer::{Transfers, transfers};
 
 use cost::{Cost, Machines};
 use gradients::{has_backward, insert_gradients};
-use layout::Layout;
 use notes::{describe_base, role_evidence, warn_about_answer};
+use ranks::{Class, Ranks};
 use steady::{critical_path, settled, settled_timeline};
 
 /// What to predict.
@@ -57,15 +58,16 @@ pub fn predict(
     options: &PredictOptions,
 ) -> Result<Prediction> {
     let base = Base::new(recordings, cluster, catalogue, options)?;
-    let one = base.simulate_size(base.layout.replica_size, options)?;
+    let lead = base.ranks.lead();
+    let one = base.simulate(lead.layout.replica_size, options)?.step_time();
     // The recorded size may not fit the cluster asked about; efficiency then counts from one replica.
-    let recorded = base.simulate_size(base.layout.world_size, options);
-    let recorded = recorded.map_or(one.value, |size| size.value);
+    let recorded = base.simulate(lead.layout.world_size, options);
+    let recorded = recorded.map_or(one, |simulated| simulated.step_time());
     let mut warnings = base.warnings.clone();
     let mut sizes = Vec::new();
     for &gpus in &options.gpus {
-        let simulated = base.simulate_size(gpus, options)?;
-        sizes.push(base.describe(gpus, simulated, one.value, recorded, options)?);
+        let simulated = base.simulate(gpus, options)?;
+        sizes.push(base.describe(&simulated, one, recorded, options)?);
     }
     base.warn_about_synchronisation(&sizes, &mut warnings);
     warn_about_answer(&sizes, &mut warnings);
@@ -83,30 +85,63 @@ pub fn predict(
 
 /// Everything that does not depend on the size asked for.
 struct Base<'a> {
-    graph: StepGraph,
-    layout: Layout,
-    transfers: Transfers,
+    ranks: Ranks,
     from: Option<Cluster>,
     cluster: &'a Cluster,
     recorded: Recorded,
-    /// Relative standard deviation of a rank's own step.
-    noise: f64,
+    noise: Noise,
     /// Relative spread of the base step.
     spread: f64,
     evidence: Vec<Evidence>,
     warnings: Vec<String>,
 }
 
-/// One size, simulated.
+/// What makes real steps longer than the steps of typical times.
+#[derive(Clone, Copy, Debug)]
+struct Noise {
+    /// Relative standard deviation of a rank's own step.
+    sigma: f64,
+    /// Time of the recorded step that its ranks' typical steps do not explain: ranks that are
+    /// late at random, each step another.
+    excess: Nanos,
+    /// Ranks in the recorded job.
+    ranks: u32,
+}
+
+impl Noise {
+    /// Waiting for the slowest of `gpus` ranks that are late at random. The slowest of n
+    /// independent ones is late by their deviation times e_n, the expected maximum of n standard
+    /// normal values. What was recorded grows in this proportion; beyond the recorded size a rank
+    /// that computes for `busy` adds at least its own noise.
+    fn straggling(&self, gpus: u32, busy: Nanos) -> Nanos {
+        let recorded = expected_normal_max(u64::from(self.ranks));
+        let asked = expected_normal_max(u64::from(gpus));
+        let known = if recorded > 0.0 { self.excess.scale(asked / recorded) } else { Nanos::ZERO };
+        let more = busy.scale(self.sigma * (asked - recorded).max(0.0));
+        known.max(self.excess.min(known) + more)
+    }
+}
+
+/// One job size, simulated with usual times of communication.
 struct Simulated {
-    value: Nanos,
-    low: Nanos,
-    high: Nanos,
-    straggling: Nanos,
+    gpus: u32,
+    replicas: u32,
+    /// One class per simulated rank, the lead first.
+    job: Job,
+    /// Communication of each class.
+    costs: Vec<Vec<(NodeId, Cost)>>,
+    timeline: Timeline,
+    /// Time between steps, without random lateness.
+    settled: Nanos,
     converged: bool,
     breakdown: Breakdown,
-    collectives: Vec<ScaledCollective>,
-    critical_path: Vec<CriticalPart>,
+    straggling: Nanos,
+}
+
+impl Simulated {
+    fn step_time(&self) -> Nanos {
+        self.settled + self.straggling
+    }
 }
 
 impl<'a> Base<'a> {
@@ -116,102 +151,141 @@ impl<'a> Base<'a> {
         catalogue: &Catalogue,
         options: &PredictOptions,
     ) -> Result<Self> {
-        let representative = representative(recordings)?;
-        let recording = &recordings[representative];
-        let mut graph = recording.steady().ok_or_else(|| no_step(recording))?;
-        let layout = Layout::new(recording, &graph);
         let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
+        let mut ranks = Ranks::new(recordings, &mut evidence, &mut warnings)?;
+        let recording = ranks.lead().recording(recordings);
         let times: Vec<f64> = recording.step_times().iter().map(|t| t.nanos() as f64).collect();
-        let step_time = Nanos::from_nanos_f64(median(&times).unwrap_or(0.0));
+        let step_time = ranks.recorded_step(recordings);
         let spread = robust_std(&times).map(|s| s / step_time.nanos().max(1) as f64);
-        let (replayed, _) = settled(&graph)?;
+        let graphs = ranks.classes.iter().map(|class| class.graph.clone());
+        let (replayed, _) = settled(&Job::from_ranks(graphs))?;
         let fidelity = relative_difference(replayed, step_time);
         describe_base(&times, spread, fidelity, &mut evidence, &mut warnings);
-        let transfers = transfers(recordings, representative, &graph, &mut evidence);
         let from = match &options.recorded_on {
             Some(cluster) => Some(cluster.clone()),
             None => recorded_cluster(catalogue, recording, &mut evidence, &mut warnings),
         };
         let scale = ComputeScale::new(catalogue, recording, cluster, from.as_ref());
-        let compute_spread = scale.apply(&mut graph, &mut evidence, &mut warnings);
-        role_evidence(&graph, &layout, &mut evidence);
+        let compute_spread = scale.apply(ranks.lead_graph(), &mut evidence, &mut warnings);
+        for graph in ranks.other_graphs() {
+            // The others' devices are the lead's; what is said of it holds for them.
+            scale.apply(graph, &mut Vec::new(), &mut Vec::new());
+        }
+        let lead = ranks.lead();
+        role_evidence(&lead.graph, &lead.layout, &mut evidence);
         let recorded = Recorded {
             sources: recordings.iter().map(|r| r.trace.meta.path.clone()).collect(),
-            rank: recording.rank(),
-            world_size: layout.world_size,
-            replica_size: layout.replica_size,
-            device: graph.meta.device.clone(),
+            rank: lead.rank,
+            simulated_ranks: ranks.classes.iter().map(|class| class.rank).collect(),
+            world_size: lead.layout.world_size,
+            replica_size: lead.layout.replica_size,
+            device: lead.graph.meta.device.clone(),
             step_source: recording.steps.source.describe(),
             steps: times.len(),
             step_time,
             replayed,
         };
+        let excess = if ranks.is_joint { step_time - replayed } else { Nanos::ZERO };
+        let noise = Noise {
+            sigma: spread.unwrap_or(0.0).min(MOST_NOISE),
+            excess: excess.clamp_positive(),
+            ranks: lead.layout.world_size,
+        };
         let of_median = spread.unwrap_or(0.02) / (times.len().max(1) as f64).sqrt();
         Ok(Self {
-            graph,
-            layout,
-            transfers,
+            ranks,
             from,
             cluster,
             recorded,
-            noise: spread.unwrap_or(0.0).min(MOST_NOISE),
+            noise,
             spread: of_median.hypot(fidelity).hypot(compute_spread).max(0.005),
             evidence,
             warnings,
         })
     }
 
-    fn machines(&self) -> Machines<'_> {
+    fn machines<'b>(&'b self, class: &'b Class) -> Machines<'b> {
         Machines {
-            layout: &self.layout,
-            transfers: &self.transfers,
+            layout: &class.layout,
+            transfers: &class.transfers,
             from: self.from.as_ref(),
             to: self.cluster,
         }
     }
 
-    /// Simulates one job size; communication at its central, low and high time.
-    fn simulate_size(&self, gpus: u32, options: &PredictOptions) -> Result<Simulated> {
+    /// Simulates one job size with usual times of communication.
+    fn simulate(&self, gpus: u32, options: &PredictOptions) -> Result<Simulated> {
         let replicas = self.replicas(gpus)?;
-        let mut graph = self.graph.clone();
-        let mut costs = self.machines().costs(&graph, replicas)?;
-        costs.extend(self.inserted_gradients(&mut graph, replicas, options)?);
-        let set = |graph: &mut StepGraph, pick: &dyn Fn(&Estimate<Nanos>) -> Nanos| {
-            for (id, cost) in &costs {
-                graph.set_work(*id, pick(&cost.time) + cost.wait);
-            }
-        };
-        set(&mut graph, &|e| e.low);
-        let (low, _) = settled(&graph)?;
-        set(&mut graph, &|e| e.high);
-        let (high, _) = settled(&graph)?;
-        set(&mut graph, &|e| e.value);
-        let job = Job::uniform(graph, u64::from(gpus));
-        let (timeline, value, converged) = settled_timeline(&job)?;
-        let graph = &job.classes[0].graph;
-        let last = timeline.iterations - 1;
-        let to = timeline.iteration_finish(last);
+        let (graphs, costs) = self.graphs(replicas, options)?;
+        let each = (u64::from(gpus) / graphs.len() as u64).max(1);
+        let classes = graphs.into_iter().map(|graph| RankClass { graph, multiplicity: each });
+        let mut job = Job { classes: classes.collect() };
+        set_communication(&mut job, &costs, |time| time.value);
+        let (timeline, settled, converged) = settled_timeline(&job)?;
+        let class = &timeline.classes[0];
+        let to = class.iteration_end.last().copied().unwrap_or(settled);
         let waits: FxHashMap<NodeId, Nanos> =
-            costs.iter().map(|(id, cost)| (*id, cost.wait)).collect();
+            costs[0].iter().map(|(id, cost)| (*id, cost.wait)).collect();
         let wait = |id: NodeId| waits.get(&id).copied().unwrap_or(Nanos::ZERO);
-        let mut parts = breakdown(graph, &timeline.classes[0], to - value, to, &wait);
-        let straggling = self.straggling(&parts, gpus, replicas);
+        let mut parts = breakdown(&job.classes[0].graph, class, to - settled, to, &wait);
+        let busy = parts.time(|owner| {
+            matches!(owner, Owner::Compute | Owner::LaunchBound | Owner::Copy | Owner::Input)
+        });
+        let straggling = self.noise.straggling(gpus, busy);
         parts.add(Owner::StragglerWait, straggling);
         Ok(Simulated {
-            value: value + straggling,
-            low: low + straggling,
-            high: high + straggling,
-            straggling,
+            gpus,
+            replicas,
+            job,
+            costs,
+            timeline,
+            settled,
             converged,
             breakdown: parts,
-            collectives: self.machines().summary(graph, &costs),
-            critical_path: critical_path(&timeline, &job, last),
+            straggling,
         })
+    }
+
+    /// The graphs that stand for a job of `replicas` replicas, and what their communication costs.
+    fn graphs(
+        &self,
+        replicas: u32,
+        options: &PredictOptions,
+    ) -> Result<(Vec<StepGraph>, Vec<Vec<(NodeId, Cost)>>)> {
+        let (mut graphs, mut all_costs) = (Vec::new(), Vec::new());
+        for position in self.ranks.for_replicas(replicas) {
+            let class = &self.ranks.classes[position];
+            let mut graph = class.graph.clone();
+            let mut costs = self.machines(class).costs(&graph, replicas)?;
+            costs.extend(self.inserted_gradients(class, &mut graph, replicas, options)?);
+            graphs.push(graph);
+            all_costs.push(costs);
+        }
+        Ok((graphs, all_costs))
+    }
+
+    /// Step time without random lateness when all communication takes as long as `pick` says.
+    fn settled_with(
+        &self,
+        simulated: &Simulated,
+        pick: impl Fn(&Estimate<Nanos>) -> Nanos,
+    ) -> Result<Nanos> {
+        let changes = simulated
+            .costs
+            .iter()
+            .flatten()
+            .any(|(_, cost)| pick(&cost.time) != cost.time.value);
+        if !changes {
+            return Ok(simulated.settled);
+        }
+        let mut job = simulated.job.clone();
+        set_communication(&mut job, &simulated.costs, pick);
+        settled(&job).map(|(step, _)| step)
     }
 
     /// How many model replicas a job of `gpus` devices holds.
     fn replicas(&self, gpus: u32) -> Result<u32> {
-        let size = self.layout.replica_size;
+        let size = self.ranks.lead().layout.replica_size;
         if gpus == 0 || !gpus.is_multiple_of(size) {
             let below = (gpus / size) * size;
             let near =
@@ -228,54 +302,54 @@ impl<'a> Base<'a> {
     /// Gradient buckets where the recording has one replica and the size asked for more.
     fn inserted_gradients(
         &self,
+        class: &Class,
         graph: &mut StepGraph,
         replicas: u32,
         options: &PredictOptions,
     ) -> Result<Vec<(NodeId, Cost)>> {
-        if self.layout.synchronises() || replicas <= 1 || !has_backward(graph) {
+        if class.layout.synchronises() || replicas <= 1 || !has_backward(graph) {
             return Ok(Vec::new());
         }
-        let placement = GroupPlacement::strided(replicas, self.layout.replica_size);
+        let placement = GroupPlacement::strided(replicas, class.layout.replica_size);
         let fabric = Fabric::for_group(self.cluster, &placement)?;
+        let mut name = format!("data-parallel ({replicas} replicas)");
+        if self.ranks.classes.len() > 1 {
+            // Each rank of a replica synchronises its own part of the model.
+            name = format!("{name} of rank {}", class.rank);
+        }
+        let buckets = options.buckets;
         let inserted =
-            insert_gradients(graph, replicas, &fabric, options.buckets, options.gradient_bytes)?;
+            insert_gradients(graph, name, replicas, &fabric, buckets, options.gradient_bytes)?;
         let cost = |time| Cost { time, wait: Nanos::ZERO, ratio: 1.0, ranks: replicas };
         Ok(inserted.into_iter().map(|(id, time)| (id, cost(time))).collect())
     }
 
-    /// How much longer the slowest of more independent ranks takes than the slowest recorded one:
-    /// sigma (e_N - e_N0), with e_n the expected maximum of n standard normal values.
-    fn straggling(&self, parts: &Breakdown, gpus: u32, replicas: u32) -> Nanos {
-        if replicas <= 1 || self.noise <= 0.0 || gpus <= self.layout.world_size {
-            return Nanos::ZERO;
-        }
-        let busy = parts.time(|owner| {
-            matches!(owner, Owner::Compute | Owner::LaunchBound | Owner::Copy | Owner::Input)
-        });
-        let more = expected_normal_max(u64::from(gpus))
-            - expected_normal_max(u64::from(self.layout.world_size));
-        busy.scale(self.noise * more.max(0.0))
-    }
-
     fn describe(
         &self,
-        gpus: u32,
-        simulated: Simulated,
+        simulated: &Simulated,
         one: Nanos,
         recorded: Nanos,
         options: &PredictOptions,
     ) -> Result<SizePrediction> {
-        let replicas = self.replicas(gpus)?;
-        let value = simulated.value.nanos().max(1) as f64;
-        let spread_to = |end: Nanos| (end.nanos().max(1) as f64 / value).ln().abs() / Z80;
-        let communication = spread_to(simulated.low).max(spread_to(simulated.high));
+        let Simulated { gpus, replicas, .. } = *simulated;
+        let step = simulated.step_time();
+        let value = step.nanos().max(1) as f64;
+        let mut communication: f64 = 0.0;
+        for end in [
+            self.settled_with(simulated, |time| time.low)?,
+            self.settled_with(simulated, |time| time.high)?,
+        ] {
+            let end = (end + simulated.straggling).nanos().max(1) as f64;
+            communication = communication.max((end / value).ln().abs() / Z80);
+        }
         // The noise model is as uncertain as half of what it adds.
         let straggling = 0.5 * simulated.straggling.nanos() as f64 / value;
         // T(1) and T(N) share the recording's own uncertainty; between them only the rest counts.
         let beyond_base = communication.hypot(straggling);
-        let step_time =
-            Estimate::with_relative_spread(simulated.value, self.spread.hypot(beyond_base));
+        let step_time = Estimate::with_relative_spread(step, self.spread.hypot(beyond_base));
         let throughput: Estimate<f64> = step_time.map(|ns| f64::from(replicas) * 1e9 / ns.max(1.0));
+        let lead = self.ranks.lead();
+        let graph = &simulated.job.classes[0].graph;
         Ok(SizePrediction {
             gpus,
             nodes: self.cluster.nodes_for(u64::from(gpus))?,
@@ -285,9 +359,13 @@ impl<'a> Base<'a> {
             samples_per_second: options.replica_batch.map(|b| throughput.map(|r| r * b)),
             scaling_factor: Estimate::with_relative_spread(one.nanos() as f64 / value, beyond_base),
             efficiency: recorded.nanos() as f64 / value,
-            breakdown: simulated.breakdown,
-            collectives: simulated.collectives,
-            critical_path: simulated.critical_path,
+            breakdown: simulated.breakdown.clone(),
+            collectives: self.machines(lead).summary(graph, &simulated.costs[0]),
+            critical_path: critical_path(
+                &simulated.timeline,
+                &simulated.job,
+                simulated.timeline.iterations - 1,
+            ),
             converged: simulated.converged,
         })
     }
@@ -295,7 +373,7 @@ impl<'a> Base<'a> {
     /// Replicas that nothing synchronises are not a training job.
     fn warn_about_synchronisation(&self, sizes: &[SizePrediction], warnings: &mut Vec<String>) {
         let several = sizes.iter().any(|size| size.replicas > 1);
-        if several && !self.layout.synchronises() && !has_backward(&self.graph) {
+        if several && !self.ranks.lead().layout.synchronises() && !has_backward(&self.ranks.lead().graph) {
             warnings.push(
                 "the recorded step has no backward pass, so there are no gradients to synchronise: more replicas run side by side without communication between them"
                     .into(),
@@ -306,7 +384,8 @@ impl<'a> Base<'a> {
     fn collective_evidence(&self, options: &PredictOptions) -> Vec<Evidence> {
         let largest = options.gpus.iter().max().copied().unwrap_or(1);
         let Ok(replicas) = self.replicas(largest) else { return Vec::new() };
-        let costs = self.machines().costs(&self.graph, replicas).unwrap_or_default();
+        let lead = self.ranks.lead();
+        let costs = self.machines(lead).costs(&lead.graph, replicas).unwrap_or_default();
         let carried = costs.iter().filter(|(_, c)| c.ratio != 1.0 && c.ratio > 0.0).count();
         let mut evidence = Vec::new();
         if carried > 0 {
@@ -317,7 +396,7 @@ impl<'a> Base<'a> {
                 0.15,
             ));
         }
-        if !self.layout.synchronises() && replicas > 1 && has_backward(&self.graph) {
+        if !lead.layout.synchronises() && replicas > 1 && has_backward(&lead.graph) {
             evidence.push(Evidence::new(
                 EvidenceKind::Assumed,
                 "gradient synchronisation",
@@ -329,29 +408,17 @@ impl<'a> Base<'a> {
     }
 }
 
-/// The recording that stands for all: the one with the median step time.
-fn representative(recordings: &[Recording]) -> Result<usize> {
-    let mut order: Vec<(Nanos, usize)> = recordings
-        .iter()
-        .enumerate()
-        .filter(|(_, r)| !r.graphs.is_empty())
-        .map(|(i, r)| {
-            let times: Vec<f64> = r.step_times().iter().map(|t| t.nanos() as f64).collect();
-            (Nanos::from_nanos_f64(median(&times).unwrap_or(0.0)), i)
-        })
-        .collect();
-    order.sort_unstable();
-    match (order.get(order.len() / 2), recordings.first()) {
-        (Some(&(_, i)), _) => Ok(i),
-        (None, Some(first)) => Err(no_step(first)),
-        (None, None) => Err(InputError::new("no trace given")),
+/// Sets the time of every communication node to what `pick` takes of its estimate.
+fn set_communication(
+    job: &mut Job,
+    costs: &[Vec<(NodeId, Cost)>],
+    pick: impl Fn(&Estimate<Nanos>) -> Nanos,
+) {
+    for (class, costs) in job.classes.iter_mut().zip(costs) {
+        for (id, cost) in costs {
+            class.graph.set_work(*id, pick(&cost.time) + cost.wait);
+        }
     }
-}
-
-fn no_step(recording: &Recording) -> InputError {
-    InputError::new("the trace holds no host or device work, so there is no step to predict from")
-        .in_file(&recording.trace.meta.path)
-        .hint("record with ProfilerActivity.CPU (and CUDA) around at least one whole step")
 }
 
 fn relative_difference(a: Nanos, b: Nanos) -> f64 {

@@ -11,6 +11,7 @@ use crate::roles::Role;
 /// Inserts DDP's bucketed all-reduces over `replicas` replicas; returns each with its time.
 pub(super) fn insert_gradients(
     graph: &mut StepGraph,
+    name: String,
     replicas: u32,
     fabric: &Fabric,
     buckets: BucketCaps,
@@ -20,7 +21,7 @@ pub(super) fn insert_gradients(
         spread_gradients(graph, bytes);
     }
     let group = Group {
-        name: format!("data-parallel ({replicas} replicas)"),
+        name,
         role: Role::DataParallel.as_str().into(),
         size: replicas,
         ranks: Vec::new(),

@@ -1,7 +1,7 @@
 //! Simulating a graph until its step time has settled, and the path that decides it.
 
 use foretrain_core::{InputError, Nanos, Result};
-use foretrain_graph::{Job, StepGraph};
+use foretrain_graph::Job;
 use foretrain_sim::{SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
@@ -15,10 +15,9 @@ const MORE_ITERATIONS: u32 = 32;
 /// Settled: successive steps differ by less than this fraction.
 const TOLERANCE: f64 = 0.005;
 
-/// The steady step time of a graph.
-pub(super) fn settled(graph: &StepGraph) -> Result<(Nanos, bool)> {
-    let job = Job::uniform(graph.clone(), 1);
-    settled_timeline(&job).map(|(_, step, converged)| (step, converged))
+/// The steady step time of a job.
+pub(super) fn settled(job: &Job) -> Result<(Nanos, bool)> {
+    settled_timeline(job).map(|(_, step, converged)| (step, converged))
 }
 
 pub(super) fn settled_timeline(job: &Job) -> Result<(Timeline, Nanos, bool)> {
@@ -36,17 +35,17 @@ pub(super) fn settled_timeline(job: &Job) -> Result<(Timeline, Nanos, bool)> {
 
 /// The nodes on the critical path of an iteration, merged by name.
 pub(super) fn critical_path(timeline: &Timeline, job: &Job, iteration: usize) -> Vec<CriticalPart> {
-    let graph = &job.classes[0].graph;
     let Ok(path) = timeline.critical_path(job, 0, iteration) else { return Vec::new() };
-    let class = &timeline.classes[0];
     let mut parts: Vec<CriticalPart> = Vec::new();
     let mut slots: FxHashMap<(String, &str), usize> = FxHashMap::default();
     for step in &path {
         if step.iteration != iteration {
             continue;
         }
+        let graph = &job.classes[step.class].graph;
+        let class = &timeline.classes[step.class];
         let row = class.row(step.iteration, step.node);
-        let time = class.end[row] - class.start[row];
+        let time = class.end[row] - class.start[row] - class.wait[row];
         let name: String = graph.name(step.node).chars().take(80).collect();
         let kind = graph.kind(step.node).as_str();
         let slot = *slots.entry((name.clone(), kind)).or_insert_with(|| {

@@ -1,0 +1,281 @@
+//! Recorded ranks that are simulated together, so that their waiting for each other comes out of
+//! the simulation instead of being copied from the recording.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrain_core::stats::median_i64;
+use foretrain_core::{Ledger, Nanos};
+use foretrain_graph::attributes::well_known;
+use foretrain_graph::{CollectiveKind, Group, GroupId, NodeId, NodeKind, StepGraph};
+use foretrain_trace::align::{
+    MatchedCollectives, MatchedOp, RankOps, Waits, align_clocks, match_ops, waits,
+};
+use foretrain_trace::build::TRACE_ROW;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::recording::Recording;
+
+/// One rank's part of a joint job.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// Position of its recording.
+    pub(crate) recording: usize,
+    /// Its steady step. Communication that meets other members has its transfer time as work;
+    /// the rest keeps what was recorded, waiting included.
+    pub(crate) graph: StepGraph,
+}
+
+/// Ranks whose steady steps meet in their collectives.
+#[derive(Clone, Debug)]
+pub(crate) struct Joint {
+    /// In the order of the recordings.
+    pub(crate) members: Vec<Member>,
+    /// How many collectives of one step meet, over all groups.
+    pub(crate) meetings: usize,
+    /// Median spread of the ends of matched collectives after clock alignment.
+    pub(crate) residual: Nanos,
+}
+
+/// What the engine lets meet: an operation of a matched group, by its number within a step.
+type Place = (u32, Channel, u32);
+
+/// Each kind of collective of a group is one sequence, messages are one per direction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Channel {
+    Collective(CollectiveKind),
+    /// Messages sent by the recording at this position.
+    From(usize),
+}
+
+/// Joins ranks. The error says, as a lowercase fragment, why they cannot be simulated together.
+pub(crate) fn join(recordings: &[Recording]) -> Result<Joint, String> {
+    let ops: Vec<RankOps> =
+        recordings.iter().map(|r| RankOps::new(r.rank(), &r.trace, &r.collectives)).collect();
+    let matched = match_ops(&ops, &mut Ledger::new());
+    let clocks = align_clocks(&ops, &matched).map_err(|error| error.message().to_owned())?;
+    let waits = waits(&ops, &matched, &clocks);
+    let joining = Joining { recordings, ops: &ops, matched: &matched, waits: &waits };
+    let nodes = joining.nodes();
+    let groups = joining.groups(&nodes);
+    let transfers = joining.transfers(&nodes, &groups);
+    let mut members = Vec::new();
+    for (position, recording) in recordings.iter().enumerate() {
+        let graph = recording
+            .steady()
+            .ok_or_else(|| format!("rank {} holds no whole step", recording.rank()))?;
+        members.push(Member { recording: position, graph });
+    }
+    let meetings = joining.connect(&mut members, &groups, &transfers)?;
+    Ok(Joint { members, meetings, residual: clocks.residual.median })
+}
+
+struct Joining<'a> {
+    recordings: &'a [Recording],
+    ops: &'a [RankOps],
+    matched: &'a MatchedCollectives,
+    waits: &'a Waits,
+}
+
+/// Matched group of each recording's groups, by the name that its step graphs give them.
+type GroupNumbers = Vec<FxHashMap<String, u32>>;
+
+/// For each recording, the step and the node of each trace row.
+type Nodes = Vec<FxHashMap<i64, (usize, NodeId)>>;
+
+impl Joining<'_> {
+    /// The step graph's node of each member of a matched operation, by recording and trace row.
+    fn nodes(&self) -> Nodes {
+        let of_graph = |(step, graph): (usize, &StepGraph)| -> Vec<(i64, (usize, NodeId))> {
+            communication(graph)
+                .filter_map(|id| {
+                    let row = graph.node_attributes.get_i64(TRACE_ROW, id.index())?;
+                    Some((row, (step, id)))
+                })
+                .collect()
+        };
+        let of_rank =
+            |r: &Recording| r.graphs.iter().enumerate().flat_map(of_graph).collect::<FxHashMap<_, _>>();
+        self.recordings.iter().map(of_rank).collect()
+    }
+
+    /// Trace row of each member of an operation.
+    fn rows<'b>(&'b self, op: &'b MatchedOp) -> impl Iterator<Item = (usize, i64)> + 'b {
+        op.members.iter().map(|member| {
+            let position = member.rank as usize;
+            let index = self.ops[position].ops[member.op as usize].op as usize;
+            (position, i64::from(self.recordings[position].collectives.ops[index].row))
+        })
+    }
+
+    fn groups(&self, nodes: &Nodes) -> GroupNumbers {
+        let mut groups: GroupNumbers = vec![FxHashMap::default(); self.recordings.len()];
+        for op in &self.matched.ops {
+            for (position, row) in self.rows(op) {
+                let Some(&(step, id)) = nodes[position].get(&row) else { continue };
+                let graph = &self.recordings[position].graphs[step];
+                if let Some(group) = graph.node(id).group {
+                    let name = graph.groups[group.index()].name.clone();
+                    groups[position].entry(name).or_insert(op.group);
+                }
+            }
+        }
+        groups
+    }
+
+    /// Median transfer time over the steps of each place where operations meet.
+    fn transfers(&self, nodes: &Nodes, groups: &GroupNumbers) -> BTreeMap<Place, Nanos> {
+        let mut seen: BTreeMap<Place, Vec<i64>> = BTreeMap::new();
+        for wait in &self.waits.ops {
+            let op = &self.matched.ops[wait.op as usize];
+            for (position, row) in self.rows(op) {
+                let Some(&(step, id)) = nodes[position].get(&row) else { continue };
+                let graph = &self.recordings[position].graphs[step];
+                if let Some(place) = self.place(position, graph, id, groups) {
+                    seen.entry(place).or_default().push(wait.transfer.nanos());
+                }
+            }
+        }
+        seen.into_iter()
+            .filter_map(|(place, mut times)| {
+                Some((place, Nanos::from_nanos(median_i64(&mut times)?)))
+            })
+            .collect()
+    }
+
+    fn place(
+        &self,
+        position: usize,
+        graph: &StepGraph,
+        id: NodeId,
+        groups: &GroupNumbers,
+    ) -> Option<Place> {
+        let node = graph.node(id);
+        let name = &graph.groups[node.group?.index()].name;
+        let group = *groups[position].get(name)?;
+        let channel = match node.collective {
+            Some(CollectiveKind::Send) => Channel::From(position),
+            Some(CollectiveKind::Recv) => {
+                let members = &self.matched.groups[group as usize].members;
+                let [a, b] = members.as_slice() else { return None };
+                let own = position as u32;
+                Channel::From(if *a == own { *b } else { *a } as usize)
+            }
+            kind => Channel::Collective(kind.unwrap_or(CollectiveKind::Unknown)),
+        };
+        Some((group, channel, node.sequence))
+    }
+
+    /// Gives the groups names that are equal where members meet and different elsewhere, and the
+    /// operations that meet their transfer times. Returns how many meet.
+    fn connect(
+        &self,
+        members: &mut [Member],
+        groups: &GroupNumbers,
+        transfers: &BTreeMap<Place, Nanos>,
+    ) -> Result<usize, String> {
+        let places: Vec<FxHashMap<NodeId, Place>> = members
+            .iter()
+            .map(|member| {
+                let graph = &member.graph;
+                let place = |id| self.place(member.recording, graph, id, groups);
+                communication(graph)
+                    .filter_map(|id| Some((id, place(id)?)))
+                    .filter(|(_, place)| transfers.contains_key(place))
+                    .collect()
+            })
+            .collect();
+        let meetings = self.count_meetings(&places)?;
+        let mut identities = Vec::new();
+        for (member, places) in members.iter_mut().zip(&places) {
+            for (id, place) in places {
+                member.graph.set_work(*id, transfers[place]);
+            }
+            let numbers = &groups[member.recording];
+            let known = member.graph.groups.iter().map(|g| numbers.get(&g.name).copied());
+            let known: Vec<Option<u32>> = known.collect();
+            part_unplaced(&mut member.graph, places);
+            identities.push(known);
+        }
+        name_groups(members, &identities);
+        Ok(meetings)
+    }
+
+    /// How many operations meet, if every rank that shares a group issues each of them.
+    fn count_meetings(&self, places: &[FxHashMap<NodeId, Place>]) -> Result<usize, String> {
+        let mut present: BTreeMap<Place, usize> = BTreeMap::new();
+        let mut holders: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+        for (member, places) in places.iter().enumerate() {
+            for place in places.values() {
+                *present.entry(*place).or_insert(0) += 1;
+                holders.entry(place.0).or_default().insert(member);
+            }
+        }
+        let lone = present.iter().find(|(place, count)| **count != holders[&place.0].len());
+        match lone {
+            Some(((group, _, sequence), count)) => Err(format!(
+                "operation {sequence} of group {} is in the usual step of {count} of the {} ranks that share the group",
+                self.matched.groups[*group as usize].name,
+                holders[group].len()
+            )),
+            None => Ok(present.len()),
+        }
+    }
+}
+
+/// Operations without a partner at hand keep their recorded time: they move to groups of their
+/// own, where the engine lets them wait for nobody.
+fn part_unplaced(graph: &mut StepGraph, places: &FxHashMap<NodeId, Place>) {
+    let unplaced: Vec<NodeId> =
+        communication(graph).filter(|id| !places.contains_key(id)).collect();
+    let shared: FxHashSet<GroupId> =
+        places.keys().filter_map(|&id| graph.node(id).group).collect();
+    let mut parted: FxHashMap<GroupId, GroupId> = FxHashMap::default();
+    for id in unplaced {
+        let mut node = graph.node(id);
+        let Some(group) = node.group else { continue };
+        if !shared.contains(&group) {
+            continue;
+        }
+        let own = *parted.entry(group).or_insert_with(|| {
+            let shared = &graph.groups[group.index()];
+            let name = format!("{} (unmatched)", shared.name);
+            graph.add_group(Group { name, ..shared.clone() })
+        });
+        node.group = Some(own);
+        graph.set_node(id, node);
+    }
+}
+
+/// A group of the job: one that several ranks share, or one of a single rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Identity {
+    Shared(u32),
+    Own { member: usize, group: usize },
+}
+
+/// Names groups so that the engine, which goes by names, lets exactly those meet that are one.
+/// `numbers` holds the matched group of each member's groups; further groups are its own.
+fn name_groups(members: &mut [Member], numbers: &[Vec<Option<u32>>]) {
+    let mut names: BTreeMap<Identity, String> = BTreeMap::new();
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    for (member, part) in members.iter_mut().enumerate() {
+        for (group, entry) in part.graph.groups.iter_mut().enumerate() {
+            let number = numbers[member].get(group).copied().flatten();
+            let identity = number.map_or(Identity::Own { member, group }, Identity::Shared);
+            let name = names.entry(identity).or_insert_with(|| {
+                let used = uses.entry(entry.name.clone()).or_insert(0);
+                *used += 1;
+                if *used == 1 { entry.name.clone() } else { format!("{} #{used}", entry.name) }
+            });
+            entry.name.clone_from(name);
+        }
+    }
+}
+
+/// Communication nodes of the step itself, not those it was carried in with.
+fn communication(graph: &StepGraph) -> impl Iterator<Item = NodeId> + '_ {
+    graph.node_ids().filter(|&id| {
+        matches!(graph.kind(id), NodeKind::Collective | NodeKind::PointToPoint)
+            && graph.node_attributes.get_bool(well_known::CARRY_IN, id.index()) != Some(true)
+    })
+}
