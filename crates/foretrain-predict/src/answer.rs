@@ -3,7 +3,7 @@
 use foretrain_core::{Bytes, Estimate, Evidence, Nanos};
 use foretrain_graph::CollectiveKind;
 
-use crate::breakdown::Breakdown;
+use crate::breakdown::{Breakdown, Owner};
 
 /// What a prediction starts from.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,17 @@ pub struct Recorded {
     pub replayed: Nanos,
 }
 
+/// Straggler wait, by what it waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldUp {
+    /// Recorded rank that came last.
+    pub rank: u32,
+    /// What that rank was doing meanwhile.
+    pub owner: Owner,
+    /// How long.
+    pub time: Nanos,
+}
+
 /// One size of job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizePrediction {
@@ -51,6 +62,9 @@ pub struct SizePrediction {
     pub efficiency: f64,
     /// Who owns the step.
     pub breakdown: Breakdown,
+    /// What the straggler wait waited for, the longest first. Empty where ranks were not simulated
+    /// together; less than the straggler wait where part of it is random lateness.
+    pub held_up: Vec<HeldUp>,
     /// Communication nodes that were inserted or carried to this size, by time.
     pub collectives: Vec<ScaledCollective>,
     /// The chain of nodes that decides the step time, merged by name.

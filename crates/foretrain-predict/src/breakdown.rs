@@ -101,12 +101,15 @@ impl Breakdown {
     }
 }
 
-/// A stretch of activity. `owner` is an index into a table of owners.
-#[derive(Clone, Copy)]
-struct Interval {
-    start: Nanos,
-    end: Nanos,
-    owner: usize,
+/// A stretch of time and its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it begins.
+    pub start: Nanos,
+    /// Where it ends, after its start.
+    pub end: Nanos,
+    /// Who owns it.
+    pub owner: Owner,
 }
 
 /// Splits `[from, to)` of one class of a simulated timeline among owners.
@@ -120,24 +123,30 @@ pub fn breakdown(
     to: Nanos,
     waits: &dyn Fn(NodeId) -> Nanos,
 ) -> Breakdown {
+    let mut result = Breakdown::default();
+    for segment in segments(graph, class, from, to, waits) {
+        result.add(segment.owner, segment.end - segment.start);
+    }
+    result
+}
+
+/// The same as [`breakdown`], in order of time: neighbours without gap or overlap.
+pub fn segments(
+    graph: &StepGraph,
+    class: &ClassTimeline,
+    from: Nanos,
+    to: Nanos,
+    waits: &dyn Fn(NodeId) -> Nanos,
+) -> Vec<Segment> {
     let has_device = graph.queues.iter().any(|queue| queue.kind == QueueKind::Stream);
-    let mut owners: Vec<Owner> = Vec::new();
-    let mut index: BTreeMap<Owner, usize> = BTreeMap::new();
-    let mut intervals: Vec<Interval> = Vec::new();
+    let mut activities = Activities::default();
     for (row, (&start, &end)) in class.start.iter().zip(&class.end).enumerate() {
         if end <= from || start >= to || end <= start {
             continue;
         }
         let id = NodeId::from_index(row % class.nodes);
         let mut push = |owner: Owner, start: Nanos, end: Nanos| {
-            let (start, end) = (start.max(from), end.min(to));
-            if end > start {
-                let owner = *index.entry(owner.clone()).or_insert_with(|| {
-                    owners.push(owner);
-                    owners.len() - 1
-                });
-                intervals.push(Interval { start, end, owner });
-            }
+            activities.push(owner, start.max(from), end.min(to));
         };
         match owner_of(graph, id, has_device) {
             Some(owner @ Owner::ExposedCommunication { .. }) => {
@@ -149,7 +158,7 @@ pub fn breakdown(
             None => {}
         }
     }
-    charge(&owners, intervals, from, to)
+    activities.charge(from, to)
 }
 
 /// Who is charged while a node runs; `None` for nodes that only wait.
@@ -169,38 +178,54 @@ fn owner_of(graph: &StepGraph, id: NodeId, has_device: bool) -> Option<Owner> {
     }
 }
 
-/// Sweeps over time and charges the strongest owner that is active, [`Owner::Host`] if none is.
-fn charge(owners: &[Owner], intervals: Vec<Interval>, from: Nanos, to: Nanos) -> Breakdown {
-    let mut rank: Vec<usize> = (0..owners.len()).collect();
-    rank.sort_by(|&a, &b| owners[a].cmp(&owners[b]));
-    let mut events: Vec<(Nanos, usize, i32)> = Vec::with_capacity(intervals.len() * 2);
-    for interval in intervals {
-        events.push((interval.start, interval.owner, 1));
-        events.push((interval.end, interval.owner, -1));
-    }
-    events.sort_unstable();
-    let mut active = vec![0i32; owners.len()];
-    let mut times = vec![Nanos::ZERO; owners.len()];
-    let mut idle = Nanos::ZERO;
-    let mut now = from;
-    for (at, owner, change) in events {
-        let span = at - now;
-        if span > Nanos::ZERO {
-            match rank.iter().find(|&&o| active[o] > 0) {
-                Some(&o) => times[o] += span,
-                None => idle += span,
-            }
-            now = at;
+/// Who is active when.
+#[derive(Default)]
+struct Activities {
+    owners: Vec<Owner>,
+    index: BTreeMap<Owner, usize>,
+    /// Time, owner, and whether its activity begins (+1) or ends (-1).
+    changes: Vec<(Nanos, usize, i32)>,
+}
+
+impl Activities {
+    fn push(&mut self, owner: Owner, start: Nanos, end: Nanos) {
+        if end <= start {
+            return;
         }
-        active[owner] += change;
+        let owner = *self.index.entry(owner).or_insert_with_key(|owner| {
+            self.owners.push(owner.clone());
+            self.owners.len() - 1
+        });
+        self.changes.push((start, owner, 1));
+        self.changes.push((end, owner, -1));
     }
-    idle += (to - now).clamp_positive();
-    let mut result = Breakdown::default();
-    for (owner, time) in owners.iter().zip(times) {
-        result.add(owner.clone(), time);
+
+    /// Sweeps over time and charges the strongest owner that is active, [`Owner::Host`] if none
+    /// is.
+    fn charge(mut self, from: Nanos, to: Nanos) -> Vec<Segment> {
+        self.changes.sort_unstable();
+        // In order of precedence.
+        let ranking: Vec<usize> = self.index.values().copied().collect();
+        let mut active = vec![0i32; self.owners.len()];
+        let mut segments: Vec<Segment> = Vec::new();
+        let mut now = from;
+        let end_of_time = (to, usize::MAX, 0);
+        for (at, owner, change) in self.changes.into_iter().chain([end_of_time]) {
+            if at > now {
+                let strongest = ranking.iter().find(|&&o| active[o] > 0);
+                let charged = strongest.map_or(&Owner::Host, |&o| &self.owners[o]);
+                match segments.last_mut() {
+                    Some(last) if last.owner == *charged => last.end = at,
+                    _ => segments.push(Segment { start: now, end: at, owner: charged.clone() }),
+                }
+                now = at;
+            }
+            if let Some(count) = active.get_mut(owner) {
+                *count += change;
+            }
+        }
+        segments
     }
-    result.add(Owner::Host, idle);
-    result
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod cost;
 mod gradients;
+mod held_up;
 mod layout;
 mod notes;
 mod ranks;
@@ -17,13 +18,14 @@ use foretrain_rewrite::BucketCaps;
 use foretrain_sim::Timeline;
 use rustc_hash::FxHashMap;
 
-use crate::answer::{Prediction, Recorded, SizePrediction};
+use crate::answer::{HeldUp, Prediction, Recorded, SizePrediction};
 use crate::breakdown::{Breakdown, Owner, breakdown};
 use crate::devices::{ComputeScale, recorded_cluster};
 use crate::recording::Recording;
 
 use cost::{Cost, Machines};
 use gradients::{has_backward, insert_gradients};
+use held_up::held_up;
 use notes::{describe_base, role_evidence, warn_about_answer};
 use ranks::{Class, Ranks};
 use steady::{critical_path, settled, settled_timeline};
@@ -135,6 +137,7 @@ struct Simulated {
     settled: Nanos,
     converged: bool,
     breakdown: Breakdown,
+    held_up: Vec<HeldUp>,
     straggling: Nanos,
 }
 
@@ -216,7 +219,8 @@ impl<'a> Base<'a> {
     /// Simulates one job size with usual times of communication.
     fn simulate(&self, gpus: u32, options: &PredictOptions) -> Result<Simulated> {
         let replicas = self.replicas(gpus)?;
-        let (graphs, costs) = self.graphs(replicas, options)?;
+        let positions = self.ranks.for_replicas(replicas);
+        let (graphs, costs) = self.graphs(&positions, replicas, options)?;
         let each = (u64::from(gpus) / graphs.len() as u64).max(1);
         let classes = graphs.into_iter().map(|graph| RankClass { graph, multiplicity: each });
         let mut job = Job { classes: classes.collect() };
@@ -233,7 +237,9 @@ impl<'a> Base<'a> {
         });
         let straggling = self.noise.straggling(gpus, busy);
         parts.add(Owner::StragglerWait, straggling);
+        let window = (to - settled, to);
         Ok(Simulated {
+            held_up: held_up(&job, &timeline, window, &self.ranks, &positions),
             gpus,
             replicas,
             job,
@@ -249,11 +255,12 @@ impl<'a> Base<'a> {
     /// The graphs that stand for a job of `replicas` replicas, and what their communication costs.
     fn graphs(
         &self,
+        positions: &[usize],
         replicas: u32,
         options: &PredictOptions,
     ) -> Result<(Vec<StepGraph>, Vec<Vec<(NodeId, Cost)>>)> {
         let (mut graphs, mut all_costs) = (Vec::new(), Vec::new());
-        for position in self.ranks.for_replicas(replicas) {
+        for &position in positions {
             let class = &self.ranks.classes[position];
             let mut graph = class.graph.clone();
             let mut costs = self.machines(class).costs(&graph, replicas)?;
@@ -360,6 +367,7 @@ impl<'a> Base<'a> {
             scaling_factor: Estimate::with_relative_spread(one.nanos() as f64 / value, beyond_base),
             efficiency: recorded.nanos() as f64 / value,
             breakdown: simulated.breakdown.clone(),
+            held_up: simulated.held_up.clone(),
             collectives: self.machines(lead).summary(graph, &simulated.costs[0]),
             critical_path: critical_path(
                 &simulated.timeline,

@@ -227,6 +227,22 @@ impl Program {
         there.then(|| Nanos::from_nanos(self.work[self.slot_of(class, node) as usize]))
     }
 
+    /// The other members of the meeting that a communication node takes part in; none for any
+    /// other node.
+    pub fn partners(&self, class: usize, node: NodeId) -> Vec<(usize, NodeId)> {
+        if class >= self.class_count() || node.index() >= self.class_nodes(class) {
+            return Vec::new();
+        }
+        let own = self.slot_of(class, node);
+        match self.meetings.of[own as usize] {
+            NONE => Vec::new(),
+            meeting => {
+                let members = self.meetings.members(meeting as usize).iter();
+                members.filter(|&&m| m != own).map(|&m| self.node_of(m as usize)).collect()
+            }
+        }
+    }
+
     pub(crate) fn slot_of(&self, class: usize, node: NodeId) -> u32 {
         self.slot[(self.first[class] + node.get()) as usize]
     }

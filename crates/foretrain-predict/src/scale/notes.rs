@@ -1,5 +1,7 @@
 //! Evidence and warnings that go with a prediction.
 
+use std::collections::BTreeMap;
+
 use foretrain_core::{Evidence, EvidenceKind, Nanos};
 use foretrain_graph::StepGraph;
 
@@ -7,16 +9,21 @@ use super::layout::Layout;
 use crate::answer::SizePrediction;
 use crate::breakdown::Owner;
 
-/// Why each group is believed to be what it is taken for.
+/// Why groups are believed to be what they are taken for; groups of one role for one reason
+/// together.
 pub(super) fn role_evidence(graph: &StepGraph, layout: &Layout, evidence: &mut Vec<Evidence>) {
+    let mut alike: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for role in &layout.roles {
-        let group = &graph.groups[role.group];
-        evidence.push(Evidence::new(
-            EvidenceKind::Inferred,
-            format!("group {} is {}", group.name, role.role.as_str()),
-            role.reason.clone(),
-            0.0,
-        ));
+        let name = graph.groups[role.group].name.as_str();
+        alike.entry((role.role.as_str(), role.reason.as_str())).or_default().push(name);
+    }
+    for ((role, reason), names) in alike {
+        let what = match names.as_slice() {
+            [one] => format!("group {one} is {role}"),
+            [first, .., last] => format!("{} groups, {first} to {last}, are {role}", names.len()),
+            [] => continue,
+        };
+        evidence.push(Evidence::new(EvidenceKind::Inferred, what, reason, 0.0));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The JSON of `predict`.
 
 use foretrain_core::{Bytes, Ledger, Nanos};
-use foretrain_predict::answer::{CriticalPart, Recorded, ScaledCollective};
+use foretrain_predict::answer::{CriticalPart, HeldUp, Recorded, ScaledCollective};
 use foretrain_predict::{Owner, Prediction, SizePrediction};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -34,6 +34,8 @@ pub struct RecordedReport {
     pub sources: Vec<String>,
     /// Rank whose steps stand for the job.
     pub rank: u32,
+    /// Recorded ranks that were simulated together; one alone carries its recorded waiting along.
+    pub simulated_ranks: Vec<u32>,
     /// Ranks in the recorded job.
     pub world_size: u32,
     /// Devices of one model replica.
@@ -73,6 +75,9 @@ pub struct SizeReport {
     pub exposed_communication_ns: i64,
     /// Who owns the step; the times add up to it.
     pub breakdown: Vec<OwnerReport>,
+    /// What the straggler wait waited for, the longest first. Empty where ranks were not simulated
+    /// together.
+    pub held_up: Vec<HeldUpReport>,
     /// Communication of one step, by time.
     pub collectives: Vec<CollectiveReport>,
     /// The chain of nodes that decides the step time, merged by name, by time.
@@ -97,6 +102,17 @@ pub struct OwnerReport {
     pub time_ns: i64,
     /// Its share of the step (0 to 1).
     pub share: f64,
+}
+
+/// Straggler wait, by what it waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HeldUpReport {
+    /// Recorded rank that came last.
+    pub rank: u32,
+    /// What that rank was doing meanwhile; words as in the breakdown.
+    pub owner: String,
+    /// How long.
+    pub time_ns: i64,
 }
 
 /// Collectives of one kind, group and size.
@@ -151,6 +167,7 @@ impl From<&Recorded> for RecordedReport {
         Self {
             sources: recorded.sources.clone(),
             rank: recorded.rank,
+            simulated_ranks: recorded.simulated_ranks.clone(),
             world_size: recorded.world_size,
             replica_size: recorded.replica_size,
             device: recorded.device.clone(),
@@ -177,6 +194,7 @@ impl From<&SizePrediction> for SizeReport {
             efficiency: finite(size.efficiency),
             exposed_communication_ns: size.breakdown.exposed_communication().nanos(),
             breakdown: size.breakdown.parts.iter().map(owner).collect(),
+            held_up: size.held_up.iter().map(Into::into).collect(),
             collectives: size.collectives.iter().map(Into::into).collect(),
             critical_path: size.critical_path.iter().map(Into::into).collect(),
             converged: size.converged,
@@ -200,6 +218,16 @@ impl OwnerReport {
             label: owner.describe(),
             time_ns: time.nanos(),
             share: finite(time.nanos() as f64 / total.nanos().max(1) as f64),
+        }
+    }
+}
+
+impl From<&HeldUp> for HeldUpReport {
+    fn from(held_up: &HeldUp) -> Self {
+        Self {
+            rank: held_up.rank,
+            owner: held_up.owner.code().into(),
+            time_ns: held_up.time.nanos(),
         }
     }
 }

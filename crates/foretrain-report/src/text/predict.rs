@@ -1,5 +1,7 @@
 //! The answer of `predict` as tables.
 
+use std::collections::BTreeMap;
+
 use foretrain_core::{Evidence, Ledger, Nanos, Severity};
 use foretrain_predict::answer::{CriticalPart, ScaledCollective};
 use foretrain_predict::{Owner, Prediction, SizePrediction};
@@ -69,10 +71,13 @@ fn recorded(prediction: &Prediction, sheet: &mut Sheet) {
     sheet.field(
         "step",
         &format!(
-            "{} (median of {} on rank {}, {}); replayed {}",
+            "{} (median of {} on {}, {}); replayed {}",
             ms_unit(from.step_time),
             counted(from.steps, "step"),
-            from.rank,
+            match from.simulated_ranks.len() {
+                0 | 1 => format!("rank {}", from.rank),
+                n => format!("each of {}", counted(n, "rank")),
+            },
             name(&from.step_source, 80),
             ms_unit(from.replayed),
         ),
@@ -208,6 +213,47 @@ fn breakdowns(prediction: &Prediction, sheet: &mut Sheet) {
         let all = prediction.sizes.len();
         sheet.paragraph("", &format!("{} of {all} sizes shown; --json holds all.", sizes.len()));
     }
+    held_up(&prediction.sizes, sheet);
+}
+
+/// Straggler waits below this share of the step are not explained.
+const WORTH_EXPLAINING: f64 = 0.02;
+
+/// Who the others waited for and why, at the smallest size that has something to tell.
+fn held_up(sizes: &[SizePrediction], sheet: &mut Sheet) {
+    let explained = |size: &&SizePrediction| {
+        let time: Nanos = size.held_up.iter().map(|h| h.time).sum();
+        time.nanos() as f64 > WORTH_EXPLAINING * size.step_time.value.nanos() as f64
+    };
+    let Some(size) = sizes.iter().find(explained) else { return };
+    let total: Nanos = size.held_up.iter().map(|h| h.time).sum();
+    let doing = shares(size.held_up.iter().map(|h| (h.owner.describe(), h.time)), total);
+    let last = shares(size.held_up.iter().map(|h| (format!("rank {}", h.rank), h.time)), total);
+    sheet.paragraph(
+        "",
+        &format!(
+            "At {} the straggler wait was for {last}. What these did meanwhile: {doing}.",
+            counted(size.gpus as usize, "GPU"),
+        ),
+    );
+}
+
+/// The largest shares by label, as words.
+fn shares(parts: impl Iterator<Item = (String, Nanos)>, total: Nanos) -> String {
+    let mut sums: BTreeMap<String, Nanos> = BTreeMap::new();
+    for (label, time) in parts {
+        *sums.entry(label).or_default() += time;
+    }
+    let mut sums: Vec<(String, Nanos)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    let listed = sums.iter().take(3).filter(|(_, time)| time.nanos() * 50 >= total.nanos());
+    let words: Vec<String> = listed
+        .map(|(label, time)| {
+            let share = time.nanos() as f64 / total.nanos().max(1) as f64;
+            format!("{label} {:.0} %", share * 100.0)
+        })
+        .collect();
+    words.join(", ")
 }
 
 /// A row of the breakdown: an owner, whatever the size of its group.
