@@ -18,7 +18,7 @@ use crate::replay::{marked_step, run, step_marks};
 
 pub use communication::{CollectiveRow, Communication};
 pub use device::{Activity, DeviceActivity};
-pub use ranks::{Clock, RankRelation, Together};
+pub use ranks::{RankAmongOthers, RankRelation, Together};
 pub use steps::{StepPattern, StepTime, StepTimes};
 
 /// Everything `inspect` tells.

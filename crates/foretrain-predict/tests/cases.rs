@@ -307,9 +307,11 @@ fn clocks_are_aligned_on_collective_ends() {
     let report = inspect(&recordings, &Ledger::new());
     let Some(RankRelation::Together(found)) = report.relation else { panic!("not aligned") };
     assert_eq!(found.matched, 20);
-    assert!((found.clocks[2].offset.millis_f64() - 11_560.0).abs() < 0.1, "{found:?}");
-    assert!((found.clocks[3].drift_ppm - 20.0).abs() < 2.0, "{found:?}");
-    let late = &found.stragglers[0];
+    let of = |rank: u32| found.ranks.iter().find(|r| r.rank == rank).unwrap();
+    assert!((of(2).clock_offset.millis_f64() - 11_560.0).abs() < 0.1, "{found:?}");
+    assert!((of(3).clock_drift_ppm - 20.0).abs() < 2.0, "{found:?}");
+    assert!(found.ranks.iter().all(|r| r.rank == r.straggler.rank), "{found:?}");
+    let late = found.ranks[0].straggler;
     assert_eq!((late.rank, late.times_last, late.is_claimed), (1, 20, true));
     assert!((late.lateness.millis_f64() - 1.6).abs() < 0.1);
     let alone =

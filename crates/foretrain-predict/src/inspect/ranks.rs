@@ -5,15 +5,18 @@ use foretrain_trace::align::{RankOps, Spread, Straggler, align_clocks, match_ops
 
 use crate::recording::Recording;
 
-/// One rank's clock against the reference.
+/// One rank against the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Clock {
+pub struct RankAmongOthers {
     /// Global rank.
     pub rank: u32,
-    /// How far it is ahead.
-    pub offset: Nanos,
-    /// How fast it gains, parts per million.
-    pub drift_ppm: f64,
+    /// How far its clock is ahead of the reference.
+    pub clock_offset: Nanos,
+    /// How fast its clock gains, parts per million.
+    pub clock_drift_ppm: f64,
+    /// How often it came last and what that cost; lateness is claimed only above the clocks'
+    /// residual.
+    pub straggler: Straggler,
 }
 
 /// Ranks on one clock.
@@ -25,16 +28,14 @@ pub struct Together {
     pub reference: u32,
     /// Spread of ends after alignment; less is not claimed.
     pub residual: Spread,
-    /// One per rank.
-    pub clocks: Vec<Clock>,
     /// Collectives seen by two ranks or more.
     pub matched: usize,
     /// Operations per rank that should have partners and have none.
     pub unpaired: Vec<u64>,
     /// Last minus first arrival.
     pub arrival_spread: Spread,
-    /// Who is last how often; lateness is claimed only above the residual.
-    pub stragglers: Vec<Straggler>,
+    /// One per rank, the most often last first.
+    pub ranks: Vec<RankAmongOthers>,
     /// Waiting over all matched operations and ranks.
     pub waiting: Nanos,
     /// Transfer over all matched operations and ranks.
@@ -61,21 +62,25 @@ pub(super) fn relate(recordings: &[Recording], ledger: &mut Ledger) -> RankRelat
         }
     };
     let waits = waits(&ops, &matched, &clocks);
+    let ranks = waits.stragglers.iter().filter_map(|straggler| {
+        let clock = clocks.ranks.iter().find(|clock| clock.rank == straggler.rank)?;
+        Some(RankAmongOthers {
+            rank: straggler.rank,
+            clock_offset: clock.offset,
+            clock_drift_ppm: clock.drift_ppm,
+            straggler: *straggler,
+        })
+    });
     let members = |number: u32| matched.ops[number as usize].members.len() as f64;
     RankRelation::Together(Box::new(Together {
         method: clocks.method.as_str(),
         reference: clocks.reference,
         residual: clocks.residual,
-        clocks: clocks
-            .ranks
-            .iter()
-            .map(|c| Clock { rank: c.rank, offset: c.offset, drift_ppm: c.drift_ppm })
-            .collect(),
         matched: matched.ops.len(),
         unpaired: matched.unpaired.clone(),
         arrival_spread: waits.arrival_spread,
         waiting: waits.stragglers.iter().map(|s| s.waited).sum(),
         transfer: waits.ops.iter().map(|op| op.transfer.scale(members(op.op))).sum(),
-        stragglers: waits.stragglers,
+        ranks: ranks.collect(),
     }))
 }

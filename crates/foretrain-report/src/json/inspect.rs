@@ -163,7 +163,7 @@ pub struct TogetherReport {
     pub matched: usize,
     /// Last minus first arrival.
     pub arrival_spread: SpreadReport,
-    /// One entry per rank.
+    /// One entry per rank, the most often last first.
     pub ranks: Vec<RankClockReport>,
     /// Waiting over all matched operations and ranks.
     pub waiting_ns: i64,
@@ -330,16 +330,15 @@ impl From<Spread> for SpreadReport {
 
 impl From<&Together> for TogetherReport {
     fn from(together: &Together) -> Self {
-        let ranks = together.clocks.iter().zip(&together.stragglers);
-        let ranks = ranks.map(|(clock, straggler)| RankClockReport {
-            rank: clock.rank,
-            clock_offset_ns: clock.offset.nanos(),
-            clock_drift_ppm: finite(clock.drift_ppm),
-            times_last: straggler.times_last,
-            lateness_ns: straggler.lateness.nanos(),
-            lateness_is_claimed: straggler.is_claimed,
-            held_up_ns: straggler.held_up.nanos(),
-            waited_ns: straggler.waited.nanos(),
+        let ranks = together.ranks.iter().map(|one| RankClockReport {
+            rank: one.rank,
+            clock_offset_ns: one.clock_offset.nanos(),
+            clock_drift_ppm: finite(one.clock_drift_ppm),
+            times_last: one.straggler.times_last,
+            lateness_ns: one.straggler.lateness.nanos(),
+            lateness_is_claimed: one.straggler.is_claimed,
+            held_up_ns: one.straggler.held_up.nanos(),
+            waited_ns: one.straggler.waited.nanos(),
         });
         Self {
             method: together.method.into(),
