@@ -92,6 +92,11 @@ impl<'a> Corpus<'a> {
         &self.found.skipped
     }
 
+    /// Every file that may be a trace.
+    pub(super) fn candidates(&self) -> &[Candidate] {
+        &self.found.files
+    }
+
     pub(super) fn report(&self, stage: &str, done: usize, total: usize) {
         (self.progress)(Progress { stage, done, total });
     }

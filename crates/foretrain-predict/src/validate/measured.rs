@@ -92,7 +92,7 @@ fn normalised(file: &str) -> String {
 }
 
 /// Fields of one CSV line; quoted ones may hold commas and doubled quotes.
-fn fields(line: &str) -> Vec<String> {
+pub(super) fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
     let mut chars = line.chars().peekable();

@@ -6,7 +6,9 @@
 //! prediction: sets call what users call, and whatever they leave out is listed with its reason.
 
 mod corpus;
+mod extrapolate;
 mod heldout;
+mod lab;
 mod markdown;
 mod measured;
 mod metrics;
@@ -72,8 +74,13 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 3] =
-    [&replay::Replay, &heldout::HeldOutStep, &rankwise::Rankwise];
+pub const SETS: [&dyn ValidationSet; 5] = [
+    &replay::Replay,
+    &heldout::HeldOutStep,
+    &rankwise::Rankwise,
+    &extrapolate::FromOneRank,
+    &extrapolate::FromAllRanks,
+];
 
 /// Runs the wanted sets on the data directory, then on each extra directory.
 ///

@@ -72,13 +72,15 @@ impl Root {
     /// # Errors
     /// If there is a table that cannot be read.
     pub fn step_table(&self) -> Result<StepTable> {
-        for name in ["measured/trace_step_times.csv", "trace_step_times.csv"] {
-            let path = self.dir.join(name);
-            if path.is_file() {
-                return StepTable::read(&path);
-            }
+        match self.file(&["measured/trace_step_times.csv", "trace_step_times.csv"]) {
+            Some(path) => StepTable::read(&path),
+            None => Ok(StepTable::default()),
         }
-        Ok(StepTable::default())
+    }
+
+    /// The first of some files, by names relative to the root, that is there.
+    pub(super) fn file(&self, names: &[&str]) -> Option<PathBuf> {
+        names.iter().map(|name| self.dir.join(name)).find(|path| path.is_file())
     }
 
     /// All files that may be traces, in order of their names.
