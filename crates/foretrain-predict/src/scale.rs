@@ -160,8 +160,7 @@ impl<'a> Base<'a> {
         let times: Vec<f64> = recording.step_times().iter().map(|t| t.nanos() as f64).collect();
         let step_time = ranks.recorded_step(recordings);
         let spread = robust_std(&times).map(|s| s / step_time.nanos().max(1) as f64);
-        let graphs = ranks.classes.iter().map(|class| class.graph.clone());
-        let (replayed, _) = settled(&Job::from_ranks(graphs))?;
+        let replayed = ranks.replayed;
         let fidelity = relative_difference(replayed, step_time);
         describe_base(&times, spread, fidelity, &mut evidence, &mut warnings);
         let from = match &options.recorded_on {

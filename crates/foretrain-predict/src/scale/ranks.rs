@@ -2,9 +2,10 @@
 
 use foretrain_core::stats::median;
 use foretrain_core::{Evidence, EvidenceKind, InputError, Nanos, Result};
-use foretrain_graph::{Group, StepGraph};
+use foretrain_graph::{Group, Job, StepGraph};
 
 use super::layout::Layout;
+use super::steady::settled;
 use crate::joint::{Joint, join};
 use crate::recording::Recording;
 use crate::roles::Role;
@@ -41,6 +42,8 @@ pub(super) struct Ranks {
     /// Whether the classes wait for each other in the simulation; else waiting is carried along
     /// as it was recorded.
     pub(super) is_joint: bool,
+    /// Step time of the classes replayed unchanged.
+    pub(super) replayed: Nanos,
 }
 
 /// More nodes than this in all are not simulated jointly: an answer should take a second.
@@ -55,12 +58,8 @@ impl Ranks {
     ) -> Result<Self> {
         let lead = representative(recordings)?;
         if recordings.len() > 1 {
-            match join(recordings) {
-                Ok(joint) => {
-                    if let Some(ranks) = Self::joint(recordings, joint, lead, evidence) {
-                        return Ok(ranks);
-                    }
-                }
+            match join(recordings).and_then(|joint| Self::joint(recordings, joint, lead, evidence)) {
+                Ok(ranks) => return Ok(ranks),
                 Err(why) => warnings.push(format!(
                     "ranks are not simulated together: {why}; waiting is carried along as rank {} recorded it",
                     recordings[lead].rank()
@@ -68,20 +67,22 @@ impl Ranks {
             }
         }
         let graph = recordings[lead].steady().ok_or_else(|| no_step(&recordings[lead]))?;
+        let (replayed, _) = settled(&Job::uniform(graph.clone(), 1))?;
         let transfers = transfers(recordings, lead, &graph, evidence);
         let layout = Layout::new(&recordings[lead], &graph);
         let rank = recordings[lead].rank();
         let class = Class { rank, recording: lead, graph, layout, transfers, replica: 0 };
-        Ok(Self { classes: vec![class], lead: 0, is_joint: false })
+        Ok(Self { classes: vec![class], lead: 0, is_joint: false, replayed })
     }
 
-    /// `None` if even one replica is too large to simulate rank by rank.
+    /// Fails if even one replica is too large to simulate rank by rank, or its ranks do not fit
+    /// together.
     fn joint(
         recordings: &[Recording],
         joint: Joint,
         lead: usize,
         evidence: &mut Vec<Evidence>,
-    ) -> Option<Self> {
+    ) -> std::result::Result<Self, String> {
         let Joint { members, meetings, residual } = joint;
         let mut classes: Vec<Class> = members
             .into_iter()
@@ -103,11 +104,13 @@ impl Ranks {
         if nodes(&classes) > MOST_JOINT_NODES {
             let (rank, replica) = (classes[lead].rank, classes[lead].replica);
             classes.retain(|class| class.replica == replica);
-            lead = classes.iter().position(|class| class.rank == rank)?;
+            lead = classes.iter().position(|class| class.rank == rank).unwrap_or(0);
             if classes.len() < 2 || nodes(&classes) > MOST_JOINT_NODES {
-                return None;
+                return Err(format!("their steps have more than {MOST_JOINT_NODES} nodes"));
             }
         }
+        let job = Job::from_ranks(classes.iter().map(|class| class.graph.clone()));
+        let (replayed, _) = settled(&job).map_err(|error| error.message().to_owned())?;
         let left_out = match at_hand - classes.len() {
             0 => String::new(),
             n => format!(", {n} like them left out to answer in time"),
@@ -121,7 +124,7 @@ impl Ranks {
             ),
             0.05,
         ));
-        Some(Self { classes, lead, is_joint: true })
+        Ok(Self { classes, lead, is_joint: true, replayed })
     }
 
     /// The class whose step the answer describes.

@@ -62,12 +62,9 @@ impl RankOps {
     /// Takes what matters from a rank's trace and its recognised communication. Operations
     /// without a group are left out.
     pub fn new(rank: u32, trace: &Trace, found: &Collectives) -> Self {
-        // Host backends may start two queued operations in either order; the order of issue is
-        // the same on every rank.
         let issued = |op: u32| -> (Nanos, u32) {
             let op = &found.ops[op as usize];
-            let row = op.issue_row.filter(|_| !op.on_device);
-            (row.map_or(op.start, |row| trace.start[row as usize]), op.row)
+            (op.issued(trace), op.row)
         };
         let mut ops: Vec<RankOp> = found
             .ops

@@ -41,7 +41,6 @@ struct Assembler<'a> {
     node_of_row: FxHashMap<u32, NodeId>,
     seen_edges: FxHashSet<(NodeId, NodeId, EdgeKind)>,
     group_ids: BTreeMap<usize, GroupId>,
-    issued: BTreeMap<(GroupId, CollectiveKind), u32>,
 }
 
 pub(super) fn assemble(
@@ -61,13 +60,13 @@ pub(super) fn assemble(
         node_of_row: FxHashMap::default(),
         seen_edges: FxHashSet::default(),
         group_ids: BTreeMap::new(),
-        issued: BTreeMap::new(),
     };
     assembler.set_meta();
     let (begin, end) = assembler.add_threads(threads);
     assembler.add_work(work);
     assembler.connect_threads(threads, begin, end);
     assembler.connect_work(threads, work, begin, end);
+    assembler.number_operations();
     assembler.graph
 }
 
@@ -227,11 +226,33 @@ impl Assembler<'_> {
             node.phase = Phase::Sync;
         }
         let Some(group) = op.group else { return };
-        let group = self.group_id(group.index());
-        let issued = self.issued.entry((group, op.kind)).or_insert(0);
-        node.group = Some(group);
-        node.sequence = *issued;
-        *issued += 1;
+        node.group = Some(self.group_id(group.index()));
+    }
+
+    /// Numbers the operations of each group and kind as they were issued, which is the same order
+    /// on every rank; a host backend's threads may start them in another. Work of earlier steps
+    /// comes after the step's own.
+    fn number_operations(&mut self) {
+        let mut operations: BTreeMap<_, Vec<(bool, Nanos, NodeId)>> = BTreeMap::new();
+        for id in self.graph.node_ids() {
+            let node = self.graph.node(id);
+            let (Some(group), Some(kind)) = (node.group, node.collective) else { continue };
+            let attributes = &self.graph.node_attributes;
+            let carried = attributes.get_bool(well_known::CARRY_IN, id.index()) == Some(true);
+            let issued = attributes
+                .get_i64(TRACE_ROW, id.index())
+                .and_then(|row| self.context.op(u32::try_from(row).ok()?))
+                .map_or(Nanos::ZERO, |op| op.issued(self.context.trace));
+            operations.entry((group, kind)).or_default().push((carried, issued, id));
+        }
+        for mut alike in operations.into_values() {
+            alike.sort_unstable();
+            for ((_, _, id), sequence) in alike.into_iter().zip(0_u32..) {
+                let mut node = self.graph.node(id);
+                node.sequence = sequence;
+                self.graph.set_node(id, node);
+            }
+        }
     }
 
     fn group_id(&mut self, index: usize) -> GroupId {

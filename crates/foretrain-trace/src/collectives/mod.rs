@@ -22,7 +22,7 @@ use foretrain_core::{Bytes, DType, Nanos};
 use foretrain_graph::CollectiveKind;
 use serde::{Deserialize, Serialize};
 
-use crate::table::ProcessGroup;
+use crate::table::{ProcessGroup, Trace};
 
 pub use groups::{GroupIndex, parse_ranks};
 pub use names::{Algorithm, Library, Protocol};
@@ -111,6 +111,13 @@ impl CollectiveOp {
     /// End minus start: waiting for the other ranks included.
     pub fn duration(&self) -> Nanos {
         self.end - self.start
+    }
+
+    /// When it was issued, to order the operations of a group. Host backends may start two queued
+    /// operations in either order; the order of issue is the same on every rank.
+    pub fn issued(&self, trace: &Trace) -> Nanos {
+        let row = self.issue_row.filter(|_| !self.on_device);
+        row.map_or(self.start, |row| trace.start[row as usize])
     }
 }
 
