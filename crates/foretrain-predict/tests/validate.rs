@@ -21,10 +21,20 @@ fn recorded_steps_replay_and_nothing_is_lost_in_silence() {
     let options = ValidateOptions { data: data.clone(), rows: true, ..ValidateOptions::default() };
     let report = run(&options, &|_| {}).expect("data is readable");
     let names: Vec<&str> = report.sets.iter().map(|set| set.name.as_str()).collect();
-    assert_eq!(names, ["replay", "replay-heldout-step", "replay-rankwise"]);
+    assert_eq!(
+        names,
+        [
+            "replay",
+            "replay-heldout-step",
+            "replay-rankwise",
+            "extrapolate-one-rank",
+            "extrapolate-all-ranks"
+        ]
+    );
     for set in &report.sets {
         for skipped in &set.skipped {
             assert!(!skipped.why.contains("defect"), "{}: {skipped:?}", set.name);
+            assert!(!skipped.why.contains("cannot be simulated"), "{}: {skipped:?}", set.name);
             assert!(!skipped.why.is_empty(), "{skipped:?}");
         }
     }
@@ -32,6 +42,9 @@ fn recorded_steps_replay_and_nothing_is_lost_in_silence() {
     assert!(replay.median_ape <= 1.0 && replay.p90_ape <= 3.0, "{replay:?}");
     let rankwise = report.sets[2].scores.expect("joint replays");
     assert!(rankwise.median_ape <= 3.0, "{rankwise:?}");
+    let one_rank = report.sets[3].scores.expect("lab runs");
+    assert!(one_rank.n > 100 && one_rank.median_ape < 6.0, "{one_rank:?}");
+    assert!(one_rank.coverage80.is_some_and(|share| share >= 80.0), "{one_rank:?}");
     let text = to_markdown(&report);
     let machine_path = data.to_string_lossy();
     assert!(!text.contains(&*machine_path) && !text.contains("/home/"), "paths of this machine");

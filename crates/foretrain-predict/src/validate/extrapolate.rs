@@ -29,8 +29,9 @@ impl ValidationSet for FromOneRank {
         "The profile of one process without DDP predicts the un-profiled step times of DDP runs \
          with 2, 4 and 8 processes on links of 50, 200 and 1000 Mbit/s and several bucket sizes. \
          Given are the trace, the link's rate and the bucket cap; all-reduce times are \
-         uncalibrated priors. Profiling lengthens the recorded step by a tenth on average, which \
-         nothing corrects."
+         uncalibrated priors. Where ranks had less than a whole core each (c0.5, c0.25), the \
+         scheduler's quota delays another rank in every step, which the trace of one process \
+         cannot show: those runs come out too short."
     }
 
     fn unit(&self) -> &'static str {
@@ -50,7 +51,10 @@ impl ValidationSet for FromAllRanks {
     fn about(&self) -> &'static str {
         "Profiles of all ranks of a DDP run predict the un-profiled step times of runs with as \
          many or more processes or on a link of another rate, with the same buckets. The recorded \
-         collectives are scaled by the model's ratio of the two networks."
+         collectives are scaled by the model's ratio of the two networks. All recordings are from \
+         200 Mbit/s, where driving the network took as much of the core as the model did; at 1000 \
+         Mbit/s it does not, so those runs come out too long: how computing and communication slow \
+         each other down is not modelled yet."
     }
 
     fn unit(&self) -> &'static str {

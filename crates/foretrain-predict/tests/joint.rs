@@ -1,0 +1,95 @@
+//! Predicting from several recorded ranks, against the independent generator.
+
+use foretrain_core::Nanos;
+use foretrain_hardware::Catalogue;
+use foretrain_ingest::{ReadOptions, read_trace_bytes};
+use foretrain_predict::{Owner, PredictOptions, Prediction, Recording, predict};
+use foretrain_rewrite::BucketCaps;
+use foretrain_testkit::{Generated, JobSpec, SlowRank, generate};
+
+fn recordings(job: &Generated) -> Vec<Recording> {
+    (0..job.ranks.len())
+        .map(|rank| {
+            let name = format!("rank{rank}.json");
+            let read = read_trace_bytes(&job.ranks[rank], &name, &ReadOptions::default());
+            Recording::analyse(read.expect("generated traces are well formed").0, None)
+        })
+        .collect()
+}
+
+/// On the machine it was recorded on, so that every transfer keeps its time.
+fn same_machine(recordings: &[Recording], gpus: &[u32]) -> Prediction {
+    let catalogue = Catalogue::builtin();
+    let cluster = catalogue.cluster("p4d.24xlarge").expect("known");
+    let options = PredictOptions {
+        recorded_on: Some(cluster.clone()),
+        gpus: gpus.to_vec(),
+        replica_batch: None,
+        buckets: BucketCaps::default(),
+        gradient_bytes: None,
+    };
+    predict(recordings, &cluster, catalogue, &options).expect("predicts")
+}
+
+fn with_slow_rank(slow_rank: Option<SlowRank>) -> (Generated, Vec<Recording>) {
+    let spec = JobSpec { ranks: 3, steps: 5, slow_rank, ..JobSpec::gpu_bound() };
+    let job = generate(&spec).expect("a valid job");
+    let recordings = recordings(&job);
+    (job, recordings)
+}
+
+#[test]
+fn the_others_wait_for_the_slow_rank_and_the_answer_names_it() {
+    let (job, recordings) = with_slow_rank(Some(SlowRank { rank: 2, factor: 1.3 }));
+    let prediction = same_machine(&recordings, &[3]);
+    assert_eq!(prediction.recorded.simulated_ranks, [0, 1, 2], "{:?}", prediction.warnings);
+    let size = &prediction.sizes[0];
+    let truth = Nanos::from_nanos(job.truth.steady_step_ns).nanos() as f64;
+    let error = size.step_time.value.nanos() as f64 / truth - 1.0;
+    assert!(error.abs() < 0.01, "{error:+.3}");
+    assert_eq!(size.breakdown.total(), size.step_time.value, "every nanosecond has an owner");
+    let waiting = size.breakdown.time(|owner| *owner == Owner::StragglerWait);
+    assert!(waiting > size.step_time.value.scale(0.05), "{waiting}");
+    let explained: Nanos = size.held_up.iter().map(|h| h.time).sum();
+    assert!(explained <= waiting && explained > waiting.scale(0.9), "{explained} of {waiting}");
+    for held_up in &size.held_up {
+        assert_eq!(held_up.rank, 2, "{held_up:?}");
+    }
+    assert_eq!(size.held_up[0].owner, Owner::Compute);
+}
+
+#[test]
+fn equal_ranks_wait_for_nobody() {
+    let (_, recordings) = with_slow_rank(None);
+    let prediction = same_machine(&recordings, &[3]);
+    let size = &prediction.sizes[0];
+    let waiting = size.breakdown.time(|owner| *owner == Owner::StragglerWait);
+    assert!(waiting < size.step_time.value.scale(0.02), "{waiting} of {}", size.step_time.value);
+}
+
+/// What a slow rank costs does not depend on how many fast ones wait for it.
+#[test]
+fn a_slow_rank_slows_the_larger_job_as_much() {
+    let (_, slow) = with_slow_rank(Some(SlowRank { rank: 2, factor: 1.3 }));
+    let prediction = same_machine(&slow, &[3, 6]);
+    let waiting = |i: usize| {
+        let parts = &prediction.sizes[i].breakdown;
+        parts.time(|owner| *owner == Owner::StragglerWait).millis_f64()
+    };
+    assert!((waiting(1) / waiting(0) - 1.0).abs() < 0.1, "{} {}", waiting(0), waiting(1));
+    assert!(prediction.sizes[1].held_up.iter().all(|h| h.rank == 2));
+}
+
+/// Ranks that share nothing stand alone; the answer says so and still comes.
+#[test]
+fn ranks_that_never_met_are_not_joined() {
+    let (_, mut a) = with_slow_rank(None);
+    let alone = JobSpec { ranks: 1, ..JobSpec::gpu_bound() };
+    let b = recordings(&generate(&alone).expect("a valid job")).swap_remove(0);
+    a.truncate(1);
+    a.push(b);
+    let prediction = same_machine(&a, &[3]);
+    assert_eq!(prediction.recorded.simulated_ranks.len(), 1);
+    let said = prediction.warnings.iter().any(|w| w.contains("not simulated together"));
+    assert!(said, "{:?}", prediction.warnings);
+}
