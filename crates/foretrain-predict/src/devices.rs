@@ -6,18 +6,18 @@ use foretrain_graph::attributes::well_known;
 use foretrain_graph::{NodeKind, StepGraph};
 use foretrain_hardware::{Catalogue, Cluster, Device};
 
-use crate::recording::Recording;
+use crate::scale::Origin;
 
 /// The catalogue's cluster that fits the recorded device and rank count.
 pub(crate) fn recorded_cluster(
     catalogue: &Catalogue,
-    recording: &Recording,
+    origin: &Origin,
     evidence: &mut Vec<Evidence>,
     warnings: &mut Vec<String>,
 ) -> Option<Cluster> {
-    let name = recording.trace.meta.devices.first().map_or("", |d| d.name.as_str());
+    let name = origin.device.as_str();
     let device = catalogue.device_by_product_name(name);
-    let wanted = recording.world_size().min(8);
+    let wanted = origin.world_size.min(8);
     // The smallest node that could have held the ranks; the first of equals.
     let node = device.and_then(|device| {
         catalogue
@@ -33,7 +33,7 @@ pub(crate) fn recorded_cluster(
             format!("taken for {} by its device name \"{name}\"", cluster.name),
             0.1,
         )),
-        None if recording.collectives.ops.is_empty() => {}
+        None if !origin.communicates => {}
         None => warnings.push(format!(
             "the machine of the recording is not known ({}): communication comes from the model alone; name the machine with --recorded-on",
             device_phrase(name)
@@ -51,11 +51,11 @@ pub(crate) struct ComputeScale {
 impl ComputeScale {
     pub(crate) fn new(
         catalogue: &Catalogue,
-        recording: &Recording,
+        origin: &Origin,
         target: &Cluster,
         recorded_on: Option<&Cluster>,
     ) -> Self {
-        let name = recording.trace.meta.devices.first().map_or("", |d| d.name.as_str());
+        let name = origin.device.as_str();
         let from = catalogue
             .device_by_product_name(name)
             .or(recorded_on.map(|cluster| &cluster.node.device));

@@ -93,8 +93,9 @@ impl Joining<'_> {
                 })
                 .collect()
         };
-        let of_rank =
-            |r: &Recording| r.graphs.iter().enumerate().flat_map(of_graph).collect::<FxHashMap<_, _>>();
+        let of_rank = |r: &Recording| {
+            r.graphs.iter().enumerate().flat_map(of_graph).collect::<FxHashMap<_, _>>()
+        };
         self.recordings.iter().map(of_rank).collect()
     }
 
@@ -227,8 +228,7 @@ impl Joining<'_> {
 fn part_unplaced(graph: &mut StepGraph, places: &FxHashMap<NodeId, Place>) {
     let unplaced: Vec<NodeId> =
         communication(graph).filter(|id| !places.contains_key(id)).collect();
-    let shared: FxHashSet<GroupId> =
-        places.keys().filter_map(|&id| graph.node(id).group).collect();
+    let shared: FxHashSet<GroupId> = places.keys().filter_map(|&id| graph.node(id).group).collect();
     let mut parted: FxHashMap<GroupId, GroupId> = FxHashMap::default();
     for id in unplaced {
         let mut node = graph.node(id);

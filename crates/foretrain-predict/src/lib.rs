@@ -16,4 +16,4 @@ pub mod validate;
 pub use answer::{Prediction, SizePrediction};
 pub use breakdown::{Breakdown, Owner};
 pub use recording::Recording;
-pub use scale::{PredictOptions, predict};
+pub use scale::{PredictOptions, predict, predict_graphs};

@@ -1,9 +1,10 @@
 //! Predicting from several recorded ranks, against the independent generator.
 
 use foretrain_core::Nanos;
-use foretrain_hardware::Catalogue;
+use foretrain_graph::{NodeKind, StepGraph};
+use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_ingest::{ReadOptions, read_trace_bytes};
-use foretrain_predict::{Owner, PredictOptions, Prediction, Recording, predict};
+use foretrain_predict::{Owner, PredictOptions, Prediction, Recording, predict, predict_graphs};
 use foretrain_rewrite::BucketCaps;
 use foretrain_testkit::{Generated, JobSpec, SlowRank, generate};
 
@@ -20,15 +21,18 @@ fn recordings(job: &Generated) -> Vec<Recording> {
 /// On the machine it was recorded on, so that every transfer keeps its time.
 fn same_machine(recordings: &[Recording], gpus: &[u32]) -> Prediction {
     let catalogue = Catalogue::builtin();
-    let cluster = catalogue.cluster("p4d.24xlarge").expect("known");
-    let options = PredictOptions {
-        recorded_on: Some(cluster.clone()),
+    let cluster = catalogue.cluster("aws-p4d").expect("known");
+    predict(recordings, &cluster, catalogue, &options(&cluster, gpus)).expect("predicts")
+}
+
+fn options(recorded_on: &Cluster, gpus: &[u32]) -> PredictOptions {
+    PredictOptions {
+        recorded_on: Some(recorded_on.clone()),
         gpus: gpus.to_vec(),
         replica_batch: None,
         buckets: BucketCaps::default(),
         gradient_bytes: None,
-    };
-    predict(recordings, &cluster, catalogue, &options).expect("predicts")
+    }
 }
 
 fn with_slow_rank(slow_rank: Option<SlowRank>) -> (Generated, Vec<Recording>) {
@@ -91,5 +95,56 @@ fn ranks_that_never_met_are_not_joined() {
     let prediction = same_machine(&a, &[3]);
     assert_eq!(prediction.recorded.simulated_ranks.len(), 1);
     let said = prediction.warnings.iter().any(|w| w.contains("not simulated together"));
+    assert!(said, "{:?}", prediction.warnings);
+}
+
+/// A saved graph says the same as the recording it came from.
+#[test]
+fn graphs_predict_like_the_recordings_they_came_from() {
+    let (_, recordings) = with_slow_rank(Some(SlowRank { rank: 2, factor: 1.3 }));
+    let from_traces = same_machine(&recordings, &[3]);
+    let graphs: Vec<StepGraph> = recordings.iter().filter_map(Recording::steady).collect();
+    let catalogue = Catalogue::builtin();
+    let cluster = catalogue.cluster("aws-p4d").expect("known");
+    let from_graphs =
+        predict_graphs(&graphs, &cluster, catalogue, &options(&cluster, &[3])).expect("predicts");
+    assert_eq!(from_graphs.recorded.simulated_ranks, [0, 1, 2], "{:?}", from_graphs.warnings);
+    let [a, b] = [&from_traces, &from_graphs].map(|p| p.sizes[0].step_time.value.millis_f64());
+    assert!((a / b - 1.0).abs() < 0.01, "{a} {b}");
+}
+
+#[test]
+fn graphs_without_times_are_refused() {
+    let (_, recordings) = with_slow_rank(None);
+    let mut graph = recordings[0].steady().expect("a step");
+    for id in graph.node_ids().collect::<Vec<_>>() {
+        graph.set_work(id, Nanos::ZERO);
+    }
+    let catalogue = Catalogue::builtin();
+    let cluster = catalogue.cluster("aws-p4d").expect("known");
+    let error = predict_graphs(&[graph], &cluster, catalogue, &options(&cluster, &[3]));
+    let error = error.expect_err("nothing to predict from");
+    assert!(error.message().contains("no durations") && !error.hints().is_empty(), "{error}");
+}
+
+/// Several replicas without synchronisation in sight are not given another one.
+#[test]
+fn hidden_synchronisation_is_not_added_twice() {
+    let (_, recordings) = with_slow_rank(None);
+    let mut graph = recordings[0].steady().expect("a step");
+    let communication: Vec<_> =
+        foretrain_rewrite::collectives(&graph).map(|node| node.id).collect();
+    for id in communication {
+        let mut node = graph.node(id);
+        node.kind = NodeKind::Kernel;
+        (node.group, node.collective) = (None, None);
+        graph.set_node(id, node);
+    }
+    let catalogue = Catalogue::builtin();
+    let cluster = catalogue.cluster("aws-p4d").expect("known");
+    let prediction =
+        predict_graphs(&[graph], &cluster, catalogue, &options(&cluster, &[3])).expect("predicts");
+    assert!(prediction.sizes[0].collectives.is_empty());
+    let said = prediction.warnings.iter().any(|w| w.contains("3 replicas were recorded"));
     assert!(said, "{:?}", prediction.warnings);
 }

@@ -20,12 +20,8 @@ pub(super) fn insert_gradients(
     if let Some(bytes) = gradient_bytes {
         spread_gradients(graph, bytes);
     }
-    let group = Group {
-        name,
-        role: Role::DataParallel.as_str().into(),
-        size: replicas,
-        ranks: Vec::new(),
-    };
+    let group =
+        Group { name, role: Role::DataParallel.as_str().into(), size: replicas, ranks: Vec::new() };
     let mut times = Vec::new();
     let inserted = insert_ddp(graph, buckets, group, &mut |bytes| {
         let call = CollectiveCall::new(CollectiveKind::AllReduce, bytes);

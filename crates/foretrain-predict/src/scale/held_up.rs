@@ -53,7 +53,7 @@ pub(super) fn held_up(
             }
         }
     }
-    let rank = |class: usize| ranks.classes[positions[class]].rank;
+    let rank = |class: usize| ranks.classes[positions[class]].origin.rank;
     let mut found: Vec<HeldUp> = found
         .into_iter()
         .map(|((class, owner), time)| HeldUp { rank: rank(class), owner, time })

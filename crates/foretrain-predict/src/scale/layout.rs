@@ -3,7 +3,6 @@
 use foretrain_cost::GroupPlacement;
 use foretrain_graph::StepGraph;
 
-use crate::recording::Recording;
 use crate::roles::{GroupRole, Role, group_roles};
 
 /// How ranks are laid out in the recorded job.
@@ -18,9 +17,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(recording: &Recording, graph: &StepGraph) -> Self {
+    pub(super) fn new(world_size: u32, graph: &StepGraph) -> Self {
         let roles = group_roles(graph);
-        let world_size = recording.world_size();
         let size = |r: &GroupRole| graph.groups[r.group].size.max(1);
         let largest =
             |role: Role| roles.iter().filter(|r| r.role == role).map(size).max().unwrap_or(1);
@@ -42,6 +40,13 @@ impl Layout {
     /// Whether the recording synchronises replicas.
     pub(super) fn synchronises(&self) -> bool {
         self.roles.iter().any(|r| r.role.grows())
+    }
+
+    /// Whether gradients have to be synchronised that nothing synchronised in the recording: it
+    /// had one replica. With several replicas and no synchronisation in sight, what is there may
+    /// be hidden, and would be counted twice.
+    pub(super) fn lacks_synchronisation(&self) -> bool {
+        !self.synchronises() && self.world_size <= self.replica_size
     }
 
     /// Where a group's ranks sit in the recorded job, and in one of `replicas` replicas.

@@ -6,6 +6,7 @@ use foretrain_core::{Evidence, EvidenceKind, Nanos};
 use foretrain_graph::StepGraph;
 
 use super::layout::Layout;
+use super::origin::Origin;
 use crate::answer::SizePrediction;
 use crate::breakdown::Owner;
 
@@ -29,16 +30,18 @@ pub(super) fn role_evidence(graph: &StepGraph, layout: &Layout, evidence: &mut V
 
 /// What the base step rests on.
 pub(super) fn describe_base(
-    times: &[f64],
-    spread: Option<f64>,
+    origin: &Origin,
     fidelity: f64,
     evidence: &mut Vec<Evidence>,
     warnings: &mut Vec<String>,
 ) {
-    let n = times.len();
-    let source = match spread {
-        Some(spread) => format!("median of {n} recorded steps, spread {:.1} %", spread * 100.0),
-        None => format!("{n} recorded step, spread unknown"),
+    let spread = origin.spread();
+    let source = match (origin.step_times.len(), spread) {
+        (0, _) => "replayed: the graph says no recorded step time".to_owned(),
+        (n, Some(spread)) => {
+            format!("median of {n} recorded steps, spread {:.1} %", spread * 100.0)
+        }
+        (n, None) => format!("{n} recorded step, spread unknown"),
     };
     evidence.push(Evidence::new(EvidenceKind::Measured, "step", source, spread.unwrap_or(0.02)));
     let source = format!("replay differs from the recording by {:.1} %", fidelity * 100.0);

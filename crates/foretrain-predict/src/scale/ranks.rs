@@ -1,22 +1,24 @@
 //! Which recorded ranks stand for the job, and which of them for a job of another size.
 
+use std::collections::BTreeMap;
+
 use foretrain_core::stats::median;
 use foretrain_core::{Evidence, EvidenceKind, InputError, Nanos, Result};
-use foretrain_graph::{Group, Job, StepGraph};
+use foretrain_graph::{CollectiveKind, Group, Job, NodeId, StepGraph};
+use foretrain_rewrite::{collectives, recost_collectives};
 
 use super::layout::Layout;
+use super::origin::Origin;
 use super::steady::settled;
-use crate::joint::{Joint, join};
+use crate::joint::{Joint, Member, join};
 use crate::recording::Recording;
 use crate::roles::Role;
 use crate::transfer::{Transfers, transfers};
 
 /// A recorded rank and the ranks that behave like it.
 pub(super) struct Class {
-    /// Global rank as recorded.
-    pub(super) rank: u32,
-    /// Position of its recording.
-    recording: usize,
+    /// Where it comes from.
+    pub(super) origin: Origin,
     /// Its steady step.
     pub(super) graph: StepGraph,
     /// What its groups are for.
@@ -28,8 +30,9 @@ pub(super) struct Class {
 }
 
 impl Class {
-    pub(super) fn recording<'a>(&self, recordings: &'a [Recording]) -> &'a Recording {
-        &recordings[self.recording]
+    fn new(origin: Origin, graph: StepGraph, transfers: Transfers) -> Self {
+        let layout = Layout::new(origin.world_size, &graph);
+        Self { origin, graph, layout, transfers, replica: 0 }
     }
 }
 
@@ -51,60 +54,88 @@ const MOST_JOINT_NODES: usize = 400_000;
 
 impl Ranks {
     /// All recorded ranks where they can be simulated together, else the one with the median step.
-    pub(super) fn new(
+    pub(super) fn of_recordings(
         recordings: &[Recording],
         evidence: &mut Vec<Evidence>,
         warnings: &mut Vec<String>,
     ) -> Result<Self> {
-        let lead = representative(recordings)?;
+        let origins: Vec<Origin> = recordings.iter().map(Origin::of_recording).collect();
+        let with_steps = (0..recordings.len()).filter(|&i| !recordings[i].graphs.is_empty());
+        let lead = match (representative(&origins, with_steps), recordings.first()) {
+            (Some(lead), _) => lead,
+            (None, Some(first)) => return Err(no_step(&first.trace.meta.path)),
+            (None, None) => return Err(InputError::new("no trace given")),
+        };
         if recordings.len() > 1 {
-            match join(recordings).and_then(|joint| Self::joint(recordings, joint, lead, evidence)) {
+            let joined = join(recordings).and_then(|Joint { members, meetings, residual }| {
+                let class = |member: Member| {
+                    let origin = origins[member.recording].clone();
+                    Class::new(origin, member.graph, Transfers::default())
+                };
+                let classes = members.into_iter().map(class).collect();
+                let clocks = format!("; clocks aligned to {residual} (median)");
+                Self::joint(classes, lead, meetings, &clocks, evidence)
+            });
+            match joined {
                 Ok(ranks) => return Ok(ranks),
-                Err(why) => warnings.push(format!(
-                    "ranks are not simulated together: {why}; waiting is carried along as rank {} recorded it",
-                    recordings[lead].rank()
-                )),
+                Err(why) => warnings.push(not_joined(&why, &origins[lead])),
             }
         }
-        let graph = recordings[lead].steady().ok_or_else(|| no_step(&recordings[lead]))?;
-        let (replayed, _) = settled(&Job::uniform(graph.clone(), 1))?;
+        let steady = recordings[lead].steady();
+        let graph = steady.ok_or_else(|| no_step(&recordings[lead].trace.meta.path))?;
         let transfers = transfers(recordings, lead, &graph, evidence);
-        let layout = Layout::new(&recordings[lead], &graph);
-        let rank = recordings[lead].rank();
-        let class = Class { rank, recording: lead, graph, layout, transfers, replica: 0 };
+        Self::alone(Class::new(origins[lead].clone(), graph, transfers))
+    }
+
+    /// The same from step graphs, one per rank.
+    pub(super) fn of_graphs(
+        graphs: &[StepGraph],
+        evidence: &mut Vec<Evidence>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self> {
+        let origins: Vec<Origin> = graphs.iter().map(Origin::of_graph).collect();
+        let has_times = |graph: &StepGraph| graph.node_ids().any(|id| graph.work(id) > Nanos::ZERO);
+        let timed = (0..graphs.len()).filter(|&i| has_times(&graphs[i]));
+        let lead = match (representative(&origins, timed), origins.first()) {
+            (Some(lead), _) => lead,
+            (None, Some(first)) => return Err(no_times(&first.path)),
+            (None, None) => return Err(InputError::new("no step graph given")),
+        };
+        if graphs.len() > 1 {
+            let mut meeting = graphs.to_vec();
+            let meetings = share_transfers(&mut meeting);
+            let classes = origins.iter().cloned().zip(meeting);
+            let classes = classes.map(|(o, graph)| Class::new(o, graph, Transfers::default()));
+            match Self::joint(classes.collect(), lead, meetings, "", evidence) {
+                Ok(ranks) => return Ok(ranks),
+                Err(why) => warnings.push(not_joined(&why, &origins[lead])),
+            }
+        }
+        let graph = graphs[lead].clone();
+        let transfers = transfers(&[], 0, &graph, evidence);
+        Self::alone(Class::new(origins[lead].clone(), graph, transfers))
+    }
+
+    fn alone(class: Class) -> Result<Self> {
+        let (replayed, _) = settled(&Job::uniform(class.graph.clone(), 1))?;
         Ok(Self { classes: vec![class], lead: 0, is_joint: false, replayed })
     }
 
     /// Fails if even one replica is too large to simulate rank by rank, or its ranks do not fit
     /// together.
     fn joint(
-        recordings: &[Recording],
-        joint: Joint,
-        lead: usize,
+        mut classes: Vec<Class>,
+        mut lead: usize,
+        meetings: usize,
+        clocks: &str,
         evidence: &mut Vec<Evidence>,
     ) -> std::result::Result<Self, String> {
-        let Joint { members, meetings, residual } = joint;
-        let mut classes: Vec<Class> = members
-            .into_iter()
-            .map(|member| {
-                let recording = &recordings[member.recording];
-                Class {
-                    rank: recording.rank(),
-                    recording: member.recording,
-                    layout: Layout::new(recording, &member.graph),
-                    graph: member.graph,
-                    transfers: Transfers::default(),
-                    replica: 0,
-                }
-            })
-            .collect();
         number_replicas(&mut classes);
         let at_hand = classes.len();
-        let mut lead = lead;
         if nodes(&classes) > MOST_JOINT_NODES {
-            let (rank, replica) = (classes[lead].rank, classes[lead].replica);
+            let (rank, replica) = (classes[lead].origin.rank, classes[lead].replica);
             classes.retain(|class| class.replica == replica);
-            lead = classes.iter().position(|class| class.rank == rank).unwrap_or(0);
+            lead = classes.iter().position(|class| class.origin.rank == rank).unwrap_or(0);
             if classes.len() < 2 || nodes(&classes) > MOST_JOINT_NODES {
                 return Err(format!("their steps have more than {MOST_JOINT_NODES} nodes"));
             }
@@ -119,7 +150,7 @@ impl Ranks {
             EvidenceKind::Measured,
             "transfer and waiting",
             format!(
-                "{} ranks simulated together{left_out}; transfers are the shortest over the members of {meetings} operations, waiting is simulated; clocks aligned to {residual} (median)",
+                "{} ranks simulated together{left_out}; transfers are the shortest over the members of {meetings} operations, waiting is simulated{clocks}",
                 classes.len()
             ),
             0.05,
@@ -145,12 +176,13 @@ impl Ranks {
     }
 
     /// The usual recorded step: of the lead, or the median over the ranks where they are joined.
-    pub(super) fn recorded_step(&self, recordings: &[Recording]) -> Nanos {
+    /// What was not recorded is replayed.
+    pub(super) fn recorded_step(&self) -> Nanos {
         if !self.is_joint {
-            return usual_step(self.lead().recording(recordings));
+            return self.lead().origin.usual_step().unwrap_or(self.replayed);
         }
-        let times = self.classes.iter().map(|c| usual_step(c.recording(recordings)).nanos() as f64);
-        median(&times.collect::<Vec<f64>>()).map_or(Nanos::ZERO, Nanos::from_nanos_f64)
+        let times = self.classes.iter().filter_map(|c| Some(c.origin.usual_step()?.nanos() as f64));
+        median(&times.collect::<Vec<f64>>()).map_or(self.replayed, Nanos::from_nanos_f64)
     }
 
     /// Positions of the classes that stand for a job of `replicas` replicas, the lead first: all,
@@ -197,37 +229,63 @@ fn share_a_model(a: &Class, b: &Class) -> bool {
         matches!(class.layout.role(group), Role::TensorParallel | Role::PipelineParallel)
     };
     a.graph.groups.iter().enumerate().any(|(i, group)| {
-        let shared = |(j, other): (usize, &Group)| {
-            other.name == group.name && splits_the_model(b, j)
-        };
+        let shared =
+            |(j, other): (usize, &Group)| other.name == group.name && splits_the_model(b, j);
         splits_the_model(a, i) && b.graph.groups.iter().enumerate().any(shared)
     })
 }
 
-/// The recording that stands for all: the one with the median step time.
-fn representative(recordings: &[Recording]) -> Result<usize> {
-    let mut order: Vec<(Nanos, usize)> = recordings
-        .iter()
-        .enumerate()
-        .filter(|(_, r)| !r.graphs.is_empty())
-        .map(|(i, r)| (usual_step(r), i))
-        .collect();
-    order.sort_unstable();
-    match (order.get(order.len() / 2), recordings.first()) {
-        (Some(&(_, i)), _) => Ok(i),
-        (None, Some(first)) => Err(no_step(first)),
-        (None, None) => Err(InputError::new("no trace given")),
+/// Gives operations that meet the shortest of their recorded times; returns how many meet.
+fn share_transfers(graphs: &mut [StepGraph]) -> usize {
+    let mut shortest: BTreeMap<(String, Option<CollectiveKind>, u32), (Nanos, usize)> =
+        BTreeMap::new();
+    let key = |graph: &StepGraph, id: NodeId| {
+        let node = graph.node(id);
+        let kind = match node.collective {
+            Some(CollectiveKind::Recv) => Some(CollectiveKind::Send),
+            kind => kind,
+        };
+        Some((graph.groups[node.group?.index()].name.clone(), kind, node.sequence))
+    };
+    for graph in graphs.iter() {
+        for node in collectives(graph) {
+            let Some(key) = key(graph, node.id) else { continue };
+            let entry = shortest.entry(key).or_insert((node.work, 0));
+            *entry = (entry.0.min(node.work), entry.1 + 1);
+        }
     }
+    for graph in graphs.iter_mut() {
+        recost_collectives(graph, |graph, node| {
+            let (transfer, members) = *shortest.get(&key(graph, node.id)?)?;
+            (members > 1).then_some(transfer)
+        });
+    }
+    shortest.values().filter(|(_, members)| *members > 1).count()
 }
 
-/// Median recorded step time of a rank.
-fn usual_step(recording: &Recording) -> Nanos {
-    let times: Vec<f64> = recording.step_times().iter().map(|t| t.nanos() as f64).collect();
-    Nanos::from_nanos_f64(median(&times).unwrap_or(0.0))
+/// The rank that stands for all: the one with the median step time.
+fn representative(origins: &[Origin], usable: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut order: Vec<(Option<Nanos>, usize)> =
+        usable.map(|i| (origins[i].usual_step(), i)).collect();
+    order.sort_unstable();
+    order.get(order.len() / 2).map(|&(_, i)| i)
 }
 
-fn no_step(recording: &Recording) -> InputError {
+fn not_joined(why: &str, lead: &Origin) -> String {
+    format!(
+        "ranks are not simulated together: {why}; waiting is carried along as rank {} recorded it",
+        lead.rank
+    )
+}
+
+fn no_step(path: &str) -> InputError {
     InputError::new("the trace holds no host or device work, so there is no step to predict from")
-        .in_file(&recording.trace.meta.path)
+        .in_file(path)
         .hint("record with ProfilerActivity.CPU (and CUDA) around at least one whole step")
+}
+
+fn no_times(path: &str) -> InputError {
+    InputError::new("the graph holds no durations, so there is no step time to predict from")
+        .in_file(path)
+        .hint("execution traces tell what ran, not how long: give the profiler trace of the run")
 }

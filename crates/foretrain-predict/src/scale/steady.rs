@@ -1,7 +1,7 @@
 //! Simulating a graph until its step time has settled, and the path that decides it.
 
 use foretrain_core::{InputError, Nanos, Result};
-use foretrain_graph::Job;
+use foretrain_graph::{Job, RankClass};
 use foretrain_sim::{SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
@@ -22,6 +22,13 @@ pub(super) fn settled(job: &Job) -> Result<(Nanos, bool)> {
 
 pub(super) fn settled_timeline(job: &Job) -> Result<(Timeline, Nanos, bool)> {
     let source = &job.classes[0].graph.meta.source;
+    let repeats = |class: &RankClass| class.graph.edges().iter().any(|edge| edge.distance > 0);
+    if !job.classes.iter().any(repeats) {
+        // One pass, of which nobody knows how the next follows it.
+        let timeline = run(job, &SimOptions::iterations(1), source)?;
+        let step = timeline.makespan();
+        return Ok((timeline, step, true));
+    }
     for iterations in [ITERATIONS, MORE_ITERATIONS] {
         let timeline = run(job, &SimOptions::iterations(iterations), source)?;
         let steady = timeline.steady_step_time();

@@ -146,10 +146,9 @@ fn score_run(run: &RecordedRun, files: &[&Candidate], targets: &[&MeasuredRun]) 
     for target in targets {
         match predict_run(run, &recordings, target) {
             Ok(row) => outcome.rows.push(Row { group: files[0].name.clone(), ..row }),
-            Err(why) => outcome.skipped.push(Skipped {
-                what: format!("{}: {}", files[0].name, target.describe()),
-                why,
-            }),
+            Err(why) => outcome
+                .skipped
+                .push(Skipped { what: format!("{}: {}", files[0].name, target.describe()), why }),
         }
     }
     outcome

@@ -1,0 +1,214 @@
+//! What a prediction starts from, and how a simulated size becomes an answer.
+
+use foretrain_core::estimate::Z80;
+use foretrain_core::{Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
+use foretrain_hardware::{Catalogue, Cluster};
+
+use super::cost::Machines;
+use super::gradients::has_backward;
+use super::noise::Noise;
+use super::notes::{describe_base, role_evidence};
+use super::ranks::{Class, Ranks};
+use super::simulate::Simulated;
+use super::steady::critical_path;
+use super::{PredictOptions, Start};
+use crate::answer::{Recorded, SizePrediction};
+use crate::devices::{ComputeScale, recorded_cluster};
+
+/// Noise beyond this is not that of independent ranks.
+const MOST_NOISE: f64 = 0.05;
+
+/// Everything that does not depend on the size asked for.
+pub(super) struct Base<'a> {
+    pub(super) ranks: Ranks,
+    from: Option<Cluster>,
+    pub(super) cluster: &'a Cluster,
+    pub(super) recorded: Recorded,
+    pub(super) noise: Noise,
+    /// Relative spread of the base step.
+    spread: f64,
+    pub(super) evidence: Vec<Evidence>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl<'a> Base<'a> {
+    pub(super) fn new(
+        start: Start,
+        cluster: &'a Cluster,
+        catalogue: &Catalogue,
+        options: &PredictOptions,
+    ) -> Self {
+        let Start { mut ranks, sources, mut evidence, mut warnings } = start;
+        let origin = ranks.lead().origin.clone();
+        let (step_time, replayed) = (ranks.recorded_step(), ranks.replayed);
+        let spread = origin.spread();
+        let fidelity = relative_difference(replayed, step_time);
+        describe_base(&origin, fidelity, &mut evidence, &mut warnings);
+        let from = match &options.recorded_on {
+            Some(cluster) => Some(cluster.clone()),
+            None => recorded_cluster(catalogue, &origin, &mut evidence, &mut warnings),
+        };
+        let scale = ComputeScale::new(catalogue, &origin, cluster, from.as_ref());
+        let compute_spread = scale.apply(ranks.lead_graph(), &mut evidence, &mut warnings);
+        for graph in ranks.other_graphs() {
+            // The others' devices are the lead's; what is said of it holds for them.
+            scale.apply(graph, &mut Vec::new(), &mut Vec::new());
+        }
+        let lead = ranks.lead();
+        role_evidence(&lead.graph, &lead.layout, &mut evidence);
+        let recorded = Recorded {
+            sources,
+            rank: origin.rank,
+            simulated_ranks: ranks.classes.iter().map(|class| class.origin.rank).collect(),
+            world_size: lead.layout.world_size,
+            replica_size: lead.layout.replica_size,
+            device: lead.graph.meta.device.clone(),
+            step_source: origin.step_source.clone(),
+            steps: origin.step_times.len(),
+            step_time,
+            replayed,
+        };
+        let excess = if ranks.is_joint { step_time - replayed } else { Nanos::ZERO };
+        let noise = Noise {
+            sigma: spread.unwrap_or(0.0).min(MOST_NOISE),
+            excess: excess.clamp_positive(),
+            ranks: lead.layout.world_size,
+        };
+        let of_median = spread.unwrap_or(0.02) / (origin.step_times.len().max(1) as f64).sqrt();
+        Self {
+            ranks,
+            from,
+            cluster,
+            recorded,
+            noise,
+            spread: of_median.hypot(fidelity).hypot(compute_spread).max(0.005),
+            evidence,
+            warnings,
+        }
+    }
+
+    pub(super) fn machines<'b>(&'b self, class: &'b Class) -> Machines<'b> {
+        Machines {
+            layout: &class.layout,
+            transfers: &class.transfers,
+            from: self.from.as_ref(),
+            to: self.cluster,
+        }
+    }
+
+    /// How many model replicas a job of `gpus` devices holds.
+    pub(super) fn replicas(&self, gpus: u32) -> Result<u32> {
+        let size = self.ranks.lead().layout.replica_size;
+        if gpus == 0 || !gpus.is_multiple_of(size) {
+            let below = (gpus / size) * size;
+            let near =
+                if below == 0 { size.to_string() } else { format!("{below} or {}", below + size) };
+            return Err(InputError::new(format!(
+                "{gpus} devices cannot hold whole replicas: the recorded model replica takes {size}"
+            ))
+            .hint(format!("ask for {near} devices")));
+        }
+        self.cluster.nodes_for(u64::from(gpus))?;
+        Ok(gpus / size)
+    }
+
+    pub(super) fn describe(
+        &self,
+        simulated: &Simulated,
+        one: Nanos,
+        recorded: Nanos,
+        options: &PredictOptions,
+    ) -> Result<SizePrediction> {
+        let Simulated { gpus, replicas, .. } = *simulated;
+        let step = simulated.step_time();
+        let value = step.nanos().max(1) as f64;
+        let mut communication: f64 = 0.0;
+        for end in [
+            self.settled_with(simulated, |time| time.low)?,
+            self.settled_with(simulated, |time| time.high)?,
+        ] {
+            let end = (end + simulated.straggling).nanos().max(1) as f64;
+            communication = communication.max((end / value).ln().abs() / Z80);
+        }
+        // The noise model is as uncertain as half of what it adds.
+        let straggling = 0.5 * simulated.straggling.nanos() as f64 / value;
+        // T(1) and T(N) share the recording's own uncertainty; between them only the rest counts.
+        let beyond_base = communication.hypot(straggling);
+        let step_time = Estimate::with_relative_spread(step, self.spread.hypot(beyond_base));
+        let throughput: Estimate<f64> = step_time.map(|ns| f64::from(replicas) * 1e9 / ns.max(1.0));
+        let lead = self.ranks.lead();
+        let graph = &simulated.job.classes[0].graph;
+        Ok(SizePrediction {
+            gpus,
+            nodes: self.cluster.nodes_for(u64::from(gpus))?,
+            replicas,
+            step_time,
+            throughput,
+            samples_per_second: options.replica_batch.map(|b| throughput.map(|r| r * b)),
+            scaling_factor: Estimate::with_relative_spread(one.nanos() as f64 / value, beyond_base),
+            efficiency: recorded.nanos() as f64 / value,
+            breakdown: simulated.breakdown.clone(),
+            held_up: simulated.held_up.clone(),
+            collectives: self.machines(lead).summary(graph, &simulated.costs[0]),
+            critical_path: critical_path(
+                &simulated.timeline,
+                &simulated.job,
+                simulated.timeline.iterations - 1,
+            ),
+            converged: simulated.converged,
+        })
+    }
+
+    /// Replicas that nothing synchronises are not a training job.
+    pub(super) fn warn_about_synchronisation(
+        &self,
+        sizes: &[SizePrediction],
+        warnings: &mut Vec<String>,
+    ) {
+        let lead = self.ranks.lead();
+        if lead.layout.synchronises() || sizes.iter().all(|size| size.replicas <= 1) {
+            return;
+        }
+        if !lead.layout.lacks_synchronisation() {
+            warnings.push(format!(
+                "{} replicas were recorded and no gradient synchronisation among them was recognised: what there is keeps its recorded time at every size",
+                lead.layout.world_size / lead.layout.replica_size.max(1)
+            ));
+        } else if !has_backward(&lead.graph) {
+            warnings.push(
+                "the recorded step has no backward pass, so there are no gradients to synchronise: more replicas run side by side without communication between them"
+                    .into(),
+            );
+        }
+    }
+
+    pub(super) fn collective_evidence(&self, options: &PredictOptions) -> Vec<Evidence> {
+        let largest = options.gpus.iter().max().copied().unwrap_or(1);
+        let Ok(replicas) = self.replicas(largest) else { return Vec::new() };
+        let lead = self.ranks.lead();
+        let costs = self.machines(lead).costs(&lead.graph, replicas).unwrap_or_default();
+        let carried = costs.iter().filter(|(_, c)| c.ratio != 1.0 && c.ratio > 0.0).count();
+        let mut evidence = Vec::new();
+        if carried > 0 {
+            evidence.push(Evidence::new(
+                EvidenceKind::Inferred,
+                "collective times at other sizes",
+                format!("{carried} recorded transfers times the model's ratio of fabrics"),
+                0.15,
+            ));
+        }
+        if lead.layout.lacks_synchronisation() && replicas > 1 && has_backward(&lead.graph) {
+            evidence.push(Evidence::new(
+                EvidenceKind::Assumed,
+                "gradient synchronisation",
+                "DDP buckets in ready order, all-reduce times from uncalibrated priors; bucket copies not included",
+                0.3,
+            ));
+        }
+        evidence
+    }
+}
+
+fn relative_difference(a: Nanos, b: Nanos) -> f64 {
+    if b == Nanos::ZERO { 0.0 } else { ((a - b).nanos() as f64 / b.nanos() as f64).abs() }
+}

@@ -1,0 +1,66 @@
+//! What a rank's prediction starts from, whether it was a profiler trace or a step graph.
+
+use foretrain_core::Nanos;
+use foretrain_core::stats::{median, robust_std};
+use foretrain_graph::StepGraph;
+use foretrain_rewrite::collectives;
+
+use crate::recording::Recording;
+
+/// Where a rank's step comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// File.
+    pub(crate) path: String,
+    /// Global rank.
+    pub(crate) rank: u32,
+    /// Ranks in the recorded job.
+    pub(crate) world_size: u32,
+    /// Device as the recording names it; empty if it does not.
+    pub(crate) device: String,
+    /// How the step's boundaries are known.
+    pub(crate) step_source: String,
+    /// Recorded step times in nanoseconds; empty if none was recorded.
+    pub(crate) step_times: Vec<f64>,
+    /// Whether anything was communicated.
+    pub(crate) communicates: bool,
+}
+
+impl Origin {
+    pub(super) fn of_recording(recording: &Recording) -> Self {
+        let meta = &recording.trace.meta;
+        Self {
+            path: meta.path.clone(),
+            rank: recording.rank(),
+            world_size: recording.world_size(),
+            device: meta.devices.first().map_or_else(String::new, |d| d.name.clone()),
+            step_source: recording.steps.source.describe(),
+            step_times: recording.step_times().iter().map(|t| t.nanos() as f64).collect(),
+            communicates: !recording.collectives.ops.is_empty(),
+        }
+    }
+
+    pub(super) fn of_graph(graph: &StepGraph) -> Self {
+        let largest = graph.groups.iter().map(|group| group.size).max().unwrap_or(1);
+        Self {
+            path: graph.meta.source.clone(),
+            rank: graph.meta.rank,
+            world_size: graph.meta.world_size.max(largest).max(1),
+            device: graph.meta.device.clone(),
+            step_source: "step graph".into(),
+            step_times: graph.meta.recorded_step.iter().map(|t| t.nanos() as f64).collect(),
+            communicates: collectives(graph).next().is_some(),
+        }
+    }
+
+    /// Median recorded step time; `None` if none was recorded.
+    pub(super) fn usual_step(&self) -> Option<Nanos> {
+        median(&self.step_times).map(Nanos::from_nanos_f64)
+    }
+
+    /// Standard deviation of the recorded steps over their median, from enough of them.
+    pub(super) fn spread(&self) -> Option<f64> {
+        let usual = self.usual_step()?.nanos().max(1) as f64;
+        robust_std(&self.step_times).map(|deviation| deviation / usual)
+    }
+}
