@@ -44,7 +44,8 @@ pub struct PredictOptions {
 ///
 /// # Errors
 /// If the recording holds no step, a size does not fit the model's parallel layout or the cluster,
-/// or gradients have to be synchronised whose sizes nobody knows.
+/// gradients have to be synchronised whose sizes nobody knows, or the recorded steps cannot be
+/// reproduced (the replay takes less than half or more than twice as long).
 pub fn predict(
     recordings: &[Recording],
     cluster: &Cluster,
@@ -88,7 +89,7 @@ fn predict_ranks(
     catalogue: &Catalogue,
     options: &PredictOptions,
 ) -> Result<Prediction> {
-    let base = Base::new(start, cluster, catalogue, options);
+    let base = Base::new(start, cluster, catalogue, options)?;
     let lead = base.ranks.lead();
     let one = base.simulate(lead.layout.replica_size, options)?.step_time();
     // The recorded size may not fit the cluster asked about; efficiency then counts from one replica.

@@ -148,3 +148,15 @@ fn hidden_synchronisation_is_not_added_twice() {
     let said = prediction.warnings.iter().any(|w| w.contains("3 replicas were recorded"));
     assert!(said, "{:?}", prediction.warnings);
 }
+
+#[test]
+fn steps_that_cannot_be_reproduced_are_refused() {
+    let (_, recordings) = with_slow_rank(None);
+    let mut graph = recordings[0].steady().expect("a step");
+    graph.meta.recorded_step = graph.meta.recorded_step.map(|step| step.scale(3.0));
+    let catalogue = Catalogue::builtin();
+    let cluster = catalogue.cluster("aws-p4d").expect("known");
+    let error = predict_graphs(&[graph], &cluster, catalogue, &options(&cluster, &[3]));
+    let error = error.expect_err("three times off");
+    assert!(error.message().contains("cannot be reproduced"), "{error}");
+}

@@ -8,6 +8,7 @@ use super::cost::Machines;
 use super::gradients::has_backward;
 use super::noise::Noise;
 use super::notes::{describe_base, role_evidence};
+use super::origin::Origin;
 use super::ranks::{Class, Ranks};
 use super::simulate::Simulated;
 use super::steady::critical_path;
@@ -37,12 +38,15 @@ impl<'a> Base<'a> {
         cluster: &'a Cluster,
         catalogue: &Catalogue,
         options: &PredictOptions,
-    ) -> Self {
+    ) -> Result<Self> {
         let Start { mut ranks, sources, mut evidence, mut warnings } = start;
         let origin = ranks.lead().origin.clone();
         let (step_time, replayed) = (ranks.recorded_step(), ranks.replayed);
         let spread = origin.spread();
         let fidelity = relative_difference(replayed, step_time);
+        if !(0.5..=2.0).contains(&(replayed.nanos() as f64 / step_time.nanos().max(1) as f64)) {
+            return Err(not_reproduced(&origin, step_time, replayed));
+        }
         describe_base(&origin, fidelity, &mut evidence, &mut warnings);
         let from = match &options.recorded_on {
             Some(cluster) => Some(cluster.clone()),
@@ -75,7 +79,7 @@ impl<'a> Base<'a> {
             ranks: lead.layout.world_size,
         };
         let of_median = spread.unwrap_or(0.02) / (origin.step_times.len().max(1) as f64).sqrt();
-        Self {
+        Ok(Self {
             ranks,
             from,
             cluster,
@@ -84,7 +88,7 @@ impl<'a> Base<'a> {
             spread: of_median.hypot(fidelity).hypot(compute_spread).max(0.005),
             evidence,
             warnings,
-        }
+        })
     }
 
     pub(super) fn machines<'b>(&'b self, class: &'b Class) -> Machines<'b> {
@@ -207,6 +211,17 @@ impl<'a> Base<'a> {
         }
         evidence
     }
+}
+
+/// What is not understood cannot be extrapolated.
+fn not_reproduced(origin: &Origin, recorded: Nanos, replayed: Nanos) -> InputError {
+    InputError::new(format!(
+        "the recorded steps cannot be reproduced, so nothing is predicted from them: they take {recorded}, and the usual step of rank {} replays in {replayed}",
+        origin.rank
+    ))
+    .in_file(&origin.path)
+    .hint("steps of different kinds, or boundaries in the wrong places? name the boundaries with --steps")
+    .hint("record several steps of one kind, after warm-up, with profiler.step() between them")
 }
 
 fn relative_difference(a: Nanos, b: Nanos) -> f64 {
