@@ -11,8 +11,9 @@ mod origin;
 mod ranks;
 mod simulate;
 mod steady;
+mod unprofiled;
 
-use foretrain_core::{Bytes, Evidence, Result};
+use foretrain_core::{Bytes, Evidence, Nanos, Result};
 use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
@@ -30,6 +31,9 @@ use ranks::Ranks;
 pub struct PredictOptions {
     /// Cluster the trace was recorded on; deduced from the device name if `None`.
     pub recorded_on: Option<Cluster>,
+    /// Step time of the recorded job without a profiler, if known: what the profiler cost on the
+    /// host is then taken out.
+    pub unprofiled_step: Option<Nanos>,
     /// Job sizes in devices.
     pub gpus: Vec<u32>,
     /// Samples (or tokens) that one replica processes per step, for throughput in samples.

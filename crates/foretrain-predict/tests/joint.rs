@@ -28,6 +28,7 @@ fn same_machine(recordings: &[Recording], gpus: &[u32]) -> Prediction {
 fn options(recorded_on: &Cluster, gpus: &[u32]) -> PredictOptions {
     PredictOptions {
         recorded_on: Some(recorded_on.clone()),
+        unprofiled_step: None,
         gpus: gpus.to_vec(),
         replica_batch: None,
         buckets: BucketCaps::default(),
@@ -159,4 +160,26 @@ fn steps_that_cannot_be_reproduced_are_refused() {
     let error = predict_graphs(&[graph], &cluster, catalogue, &options(&cluster, &[3]));
     let error = error.expect_err("three times off");
     assert!(error.message().contains("cannot be reproduced"), "{error}");
+}
+
+/// A profiler that made every host operator slower is taken out again.
+#[test]
+fn the_profiler_s_cost_on_the_host_is_taken_out() {
+    let job = generate(&JobSpec { ranks: 1, ..JobSpec::host_bound() }).expect("a valid job");
+    let recordings = recordings(&job);
+    let catalogue = Catalogue::builtin();
+    let cluster = catalogue.cluster("aws-p4d").expect("known");
+    let plain = predict(&recordings, &cluster, catalogue, &options(&cluster, &[1]));
+    let recorded = plain.expect("predicts").sizes[0].step_time.value;
+    let wanted = recorded.scale(0.8);
+    let asked = PredictOptions { unprofiled_step: Some(wanted), ..options(&cluster, &[1]) };
+    let fitted = predict(&recordings, &cluster, catalogue, &asked).expect("predicts");
+    let step = fitted.sizes[0].step_time.value;
+    assert!((step.millis_f64() / wanted.millis_f64() - 1.0).abs() < 0.01, "{step} {wanted}");
+    let absurd = PredictOptions {
+        unprofiled_step: Some(Nanos::from_nanos(1000)),
+        ..options(&cluster, &[1])
+    };
+    let error = predict(&recordings, &cluster, catalogue, &absurd).expect_err("out of reach");
+    assert!(error.message().contains("does not go with this recording"), "{error}");
 }

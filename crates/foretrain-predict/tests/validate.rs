@@ -28,6 +28,7 @@ fn recorded_steps_replay_and_nothing_is_lost_in_silence() {
             "replay-heldout-step",
             "replay-rankwise",
             "extrapolate-one-rank",
+            "extrapolate-one-timed-rank",
             "extrapolate-all-ranks"
         ]
     );

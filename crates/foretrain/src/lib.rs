@@ -44,6 +44,7 @@
 //! // The same job on 2 and on 64 GPUs.
 //! let catalogue = Catalogue::builtin();
 //! let options = PredictOptions {
+//!     unprofiled_step: None,
 //!     recorded_on: None, // deduced from the device's name
 //!     gpus: vec![2, 64],
 //!     replica_batch: Some(32.0),

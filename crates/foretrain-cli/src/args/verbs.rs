@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use foretrain::core::Bytes;
+use foretrain::core::{Bytes, Nanos};
 
 use super::read::Traces;
 use super::values;
@@ -58,6 +58,10 @@ pub(super) struct Predict {
     /// Cluster or node type of the recording [default: deduced from its device name].
     #[arg(long, value_name = "CLUSTER")]
     recorded_on: Option<String>,
+    /// Step time of the recorded job without the profiler, as in 47.1ms: what profiling cost on the
+    /// host is taken out.
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    step_time: Option<Nanos>,
     /// Samples (or tokens) that one model replica processes per step; gives throughput in them.
     #[arg(long, value_name = "N", value_parser = values::positive)]
     replica_batch: Option<f64>,
@@ -168,6 +172,7 @@ impl From<Predict> for predict::Options {
             source: args.traces.into(),
             on: args.on,
             recorded_on: args.recorded_on,
+            unprofiled_step: args.step_time,
             gpus: args.gpus,
             replica_batch: args.replica_batch,
             bucket_cap: args.bucket_cap_mb.map(|mib| Bytes::from_f64(mib * 1024.0 * 1024.0)),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use foretrain::core::Bytes;
+use foretrain::core::{Bytes, Nanos};
 use foretrain::predict::{PredictOptions, predict};
 use foretrain::report::json::{self, PredictReport};
 use foretrain::report::text::{self, PredictView};
@@ -20,6 +20,7 @@ pub(crate) struct Options {
     pub(crate) source: Source,
     pub(crate) on: String,
     pub(crate) recorded_on: Option<String>,
+    pub(crate) unprofiled_step: Option<Nanos>,
     pub(crate) gpus: Vec<u32>,
     pub(crate) replica_batch: Option<f64>,
     pub(crate) bucket_cap: Option<Bytes>,
@@ -40,6 +41,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let job = options.source.read(output)?;
     let asked = PredictOptions {
         recorded_on,
+        unprofiled_step: options.unprofiled_step,
         gpus: options.gpus.clone(),
         replica_batch: options.replica_batch,
         buckets: options.bucket_cap.map_or_else(BucketCaps::default, BucketCaps::uniform),

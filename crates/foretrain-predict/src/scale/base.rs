@@ -12,12 +12,15 @@ use super::origin::Origin;
 use super::ranks::{Class, Ranks};
 use super::simulate::Simulated;
 use super::steady::critical_path;
+use super::unprofiled::scale_host;
 use super::{PredictOptions, Start};
 use crate::answer::{Recorded, SizePrediction};
 use crate::devices::{ComputeScale, recorded_cluster};
 
 /// Noise beyond this is not that of independent ranks.
 const MOST_NOISE: f64 = 0.05;
+/// How uncertain the step is when host work was scaled, per unit of the factor's logarithm.
+const HOST_FACTOR_SPREAD: f64 = 0.25;
 
 /// Everything that does not depend on the size asked for.
 pub(super) struct Base<'a> {
@@ -41,13 +44,26 @@ impl<'a> Base<'a> {
     ) -> Result<Self> {
         let Start { mut ranks, sources, mut evidence, mut warnings } = start;
         let origin = ranks.lead().origin.clone();
-        let (step_time, replayed) = (ranks.recorded_step(), ranks.replayed);
+        let (recorded_step, replayed) = (ranks.recorded_step(), ranks.replayed);
         let spread = origin.spread();
-        let fidelity = relative_difference(replayed, step_time);
-        if !(0.5..=2.0).contains(&(replayed.nanos() as f64 / step_time.nanos().max(1) as f64)) {
-            return Err(not_reproduced(&origin, step_time, replayed));
+        let mut fidelity = relative_difference(replayed, recorded_step);
+        if !origin.is_like_a_step(replayed) {
+            return Err(not_reproduced(&origin, recorded_step, replayed));
         }
         describe_base(&origin, fidelity, &mut evidence, &mut warnings);
+        let mut step_time = recorded_step;
+        if let Some(unprofiled) = options.unprofiled_step {
+            let factor = scale_host(&mut ranks, unprofiled)?;
+            // The longer the profiler made the step, the less is known of where.
+            fidelity = fidelity.min(HOST_FACTOR_SPREAD * factor.ln().abs());
+            evidence.push(Evidence::new(
+                EvidenceKind::Measured,
+                "step without profiler",
+                format!("{unprofiled} as given: host work takes {factor:.2} of its recorded time"),
+                fidelity,
+            ));
+            step_time = unprofiled;
+        }
         let from = match &options.recorded_on {
             Some(cluster) => Some(cluster.clone()),
             None => recorded_cluster(catalogue, &origin, &mut evidence, &mut warnings),
@@ -69,10 +85,10 @@ impl<'a> Base<'a> {
             device: lead.graph.meta.device.clone(),
             step_source: origin.step_source.clone(),
             steps: origin.step_times.len(),
-            step_time,
+            step_time: recorded_step,
             replayed,
         };
-        let excess = if ranks.is_joint { step_time - replayed } else { Nanos::ZERO };
+        let excess = if ranks.is_joint { step_time - ranks.replayed } else { Nanos::ZERO };
         let noise = Noise {
             sigma: spread.unwrap_or(0.0).min(MOST_NOISE),
             excess: excess.clamp_positive(),

@@ -58,6 +58,13 @@ impl Origin {
         median(&self.step_times).map(Nanos::from_nanos_f64)
     }
 
+    /// Whether a replayed step is within a factor of two of any recorded one.
+    pub(super) fn is_like_a_step(&self, replayed: Nanos) -> bool {
+        let ratio = |step: &f64| replayed.nanos() as f64 / step.max(1.0);
+        self.step_times.is_empty()
+            || self.step_times.iter().any(|step| (0.5..=2.0).contains(&ratio(step)))
+    }
+
     /// Standard deviation of the recorded steps over their median, from enough of them.
     pub(super) fn spread(&self) -> Option<f64> {
         let usual = self.usual_step()?.nanos().max(1) as f64;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use foretrain_core::Bytes;
+use foretrain_core::{Bytes, Nanos};
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
 use rayon::prelude::*;
@@ -16,6 +16,9 @@ use crate::{PredictOptions, Recording, predict};
 
 /// From one rank without communication.
 pub(super) struct FromOneRank;
+
+/// The same, knowing how long the step takes without the profiler.
+pub(super) struct FromOneTimedRank;
 
 /// From all ranks of a recorded data-parallel run.
 pub(super) struct FromAllRanks;
@@ -39,7 +42,26 @@ impl ValidationSet for FromOneRank {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        score(corpus, |run| run.kind == "plain", |_, _| true)
+        score(corpus, false, |run| run.kind == "plain", |_, _| true)
+    }
+}
+
+impl ValidationSet for FromOneTimedRank {
+    fn name(&self) -> &'static str {
+        "extrapolate-one-timed-rank"
+    }
+
+    fn about(&self) -> &'static str {
+        "The same, given also the un-profiled step time of the one recorded process (--step-time), \
+         so that what the profiler cost is taken out. No run with several processes is used."
+    }
+
+    fn unit(&self) -> &'static str {
+        "ms"
+    }
+
+    fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
+        score(corpus, true, |run| run.kind == "plain", |_, _| true)
     }
 }
 
@@ -63,7 +85,7 @@ impl ValidationSet for FromAllRanks {
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
         let scored = |run: &RecordedRun| run.kind == "ddp" && run.world > 1 && run.mbit.is_some();
-        score(corpus, scored, |run, target| {
+        score(corpus, false, scored, |run, target| {
             let same_buckets = run.bucket_mb.map(|mb| mb.to_string());
             let same_run = (run.world, run.mbit) == (target.world, target.mbit);
             same_buckets.as_deref() == Some(target.bucket.as_str())
@@ -75,6 +97,7 @@ impl ValidationSet for FromAllRanks {
 
 fn score(
     corpus: &Corpus<'_>,
+    timed: bool,
     is_source: impl Fn(&RecordedRun) -> bool,
     is_target: impl Fn(&RecordedRun, &MeasuredRun) -> bool + Sync,
 ) -> SetOutcome {
@@ -95,7 +118,9 @@ fn score(
         .par_iter()
         .map(|(run, files)| {
             let targets = targets(run, &measured, &is_target);
-            let part = guarded(|| score_run(run, files, &targets)).unwrap_or_else(|why| {
+            let unprofiled = timed.then(|| unprofiled_step(run, &measured)).flatten();
+            let score = || score_run(run, files, unprofiled, &targets);
+            let part = guarded(score).unwrap_or_else(|why| {
                 let what = files[0].name.clone();
                 SetOutcome { skipped: vec![Skipped { what, why }], ..SetOutcome::default() }
             });
@@ -133,7 +158,20 @@ fn targets<'a>(
         .collect()
 }
 
-fn score_run(run: &RecordedRun, files: &[&Candidate], targets: &[&MeasuredRun]) -> SetOutcome {
+/// Step time of the recorded run itself without the profiler.
+fn unprofiled_step(run: &RecordedRun, measured: &[MeasuredRun]) -> Option<Nanos> {
+    let same = |m: &&MeasuredRun| {
+        (&m.workload, m.kind.as_str(), m.world) == (&run.workload, run.kind.as_str(), run.world)
+    };
+    measured.iter().find(same).map(|m| Nanos::from_nanos_f64(m.step_ms * 1e6))
+}
+
+fn score_run(
+    run: &RecordedRun,
+    files: &[&Candidate],
+    unprofiled: Option<Nanos>,
+    targets: &[&MeasuredRun],
+) -> SetOutcome {
     let mut outcome = SetOutcome::default();
     let recordings: Result<Vec<Recording>, String> = files.iter().map(|f| analyse(f)).collect();
     let recordings = match recordings {
@@ -144,7 +182,7 @@ fn score_run(run: &RecordedRun, files: &[&Candidate], targets: &[&MeasuredRun]) 
         }
     };
     for target in targets {
-        match predict_run(run, &recordings, target) {
+        match predict_run(run, &recordings, unprofiled, target) {
             Ok(row) => outcome.rows.push(Row { group: files[0].name.clone(), ..row }),
             Err(why) => outcome
                 .skipped
@@ -157,6 +195,7 @@ fn score_run(run: &RecordedRun, files: &[&Candidate], targets: &[&MeasuredRun]) 
 fn predict_run(
     run: &RecordedRun,
     recordings: &[Recording],
+    unprofiled: Option<Nanos>,
     target: &MeasuredRun,
 ) -> Result<Row, String> {
     let words = |error: foretrain_core::InputError| error.to_string();
@@ -169,6 +208,7 @@ fn predict_run(
     };
     let options = PredictOptions {
         recorded_on: Some(recorded_on),
+        unprofiled_step: unprofiled,
         gpus: vec![target.world],
         replica_batch: None,
         buckets,

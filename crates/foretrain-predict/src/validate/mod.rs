@@ -74,11 +74,12 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 5] = [
+pub const SETS: [&dyn ValidationSet; 6] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
     &extrapolate::FromOneRank,
+    &extrapolate::FromOneTimedRank,
     &extrapolate::FromAllRanks,
 ];
 
