@@ -7,7 +7,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = chakra::looks_like(bytes);
-    if let Ok(graph) = chakra::read(bytes, "fuzz.et", &mut Ledger::new()) {
+    if let Ok(read) = chakra::read(bytes, "fuzz.et", &mut Ledger::new()) {
+        let graph = read.graph;
         let count = graph.node_count();
         assert!(graph.edges().iter().all(|e| e.src.index() < count && e.dst.index() < count));
     }

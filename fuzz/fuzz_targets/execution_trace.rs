@@ -6,8 +6,8 @@ use foretrain_ingest::execution_trace;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = execution_trace::looks_like(bytes);
-    if let Ok(graph) = execution_trace::read(bytes, "fuzz.json", &mut Ledger::new()) {
+    if let Ok(read) = execution_trace::read(bytes, "fuzz.json", &mut Ledger::new()) {
+        let graph = read.graph;
         let count = graph.node_count();
         assert!(graph.edges().iter().all(|e| e.src.index() < count && e.dst.index() < count));
     }

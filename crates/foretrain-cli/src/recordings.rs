@@ -1,25 +1,33 @@
-//! Reading and analysing the traces of a job.
+//! Reading what was named, and analysing the traces among it.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use foretrain::core::{InputError, Ledger, Nanos};
-use foretrain::ingest::{ReadOptions, read_ranks};
+use foretrain::ingest::{GraphFile, Loaded, ReadOptions, load};
 use foretrain::predict::Recording;
+use foretrain::trace::Trace;
 use rayon::prelude::*;
 
 use crate::failure::Result;
 use crate::output::Output;
 use crate::progress::Reading;
 
-/// Traces to read and how.
+/// Files to read and how.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) inputs: Vec<PathBuf>,
     pub(crate) options: ReadOptions,
     /// Step boundaries given by hand.
     pub(crate) boundaries: Option<Vec<Nanos>>,
+}
+
+/// What the files hold.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Profiler traces.
+    Traces(Job),
+    /// Step graphs, in order of ranks, and what reading them met.
+    Graphs(Vec<GraphFile>, Ledger),
 }
 
 /// The ranks of a job and what reading and analysing them met.
@@ -32,17 +40,49 @@ pub(crate) struct Job {
     pub(crate) reading: Ledger,
 }
 
-impl Source {
-    /// Reads and analyses all ranks in parallel. The result does not depend on the threads.
-    pub(crate) fn read(&self, output: &Output) -> Result<Job> {
-        self.check_boundaries()?;
-        for input in &self.inputs {
-            refuse_graph(input)?;
+impl Input {
+    /// The traces, for a verb that needs their timelines.
+    pub(crate) fn traces(self, verb: &str) -> Result<Job> {
+        match self {
+            Self::Traces(job) => Ok(job),
+            Self::Graphs(graphs, _) => Err(needs_traces(&graphs, verb).into()),
         }
+    }
+}
+
+fn needs_traces(graphs: &[GraphFile], verb: &str) -> InputError {
+    let first = graphs.first();
+    let what = first.map_or("a graph", |file| file.kind.describe());
+    let path = first.map_or("", |file| file.path.as_str());
+    InputError::new(format!("`{verb}` needs profiler traces; this is {what}"))
+        .in_file(path)
+        .hint("name the profiler traces of the same run")
+        .hint("`inspect` and `export` read this file as it is")
+}
+
+impl Source {
+    /// Reads all ranks, and analyses traces, in parallel. The result does not depend on the
+    /// threads.
+    pub(crate) fn read(&self, output: &Output) -> Result<Input> {
+        self.check_boundaries()?;
         let reading = Reading::new(output.progress());
-        let (traces, reading_ledger) =
-            read_ranks(&self.inputs, &self.options, &|progress| reading.at(progress))?;
-        reading.analysing();
+        let (loaded, ledger) = load(&self.inputs, &self.options, &|progress| reading.at(progress))?;
+        match loaded {
+            Loaded::Traces(traces) => {
+                reading.analysing();
+                self.analyse(traces, ledger).map(Input::Traces)
+            }
+            Loaded::Graphs(graphs) if self.boundaries.is_some() => {
+                let path = graphs.first().map_or("", |file| file.path.as_str());
+                Err(InputError::new("--steps needs profiler traces; a graph has no timeline")
+                    .in_file(path)
+                    .into())
+            }
+            Loaded::Graphs(graphs) => Ok(Input::Graphs(graphs, ledger)),
+        }
+    }
+
+    fn analyse(&self, traces: Vec<Trace>, reading: Ledger) -> Result<Job> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.options.threads)
             .build()
@@ -51,14 +91,13 @@ impl Source {
         let recordings: Vec<Recording> = pool.install(|| {
             traces.into_par_iter().map(|trace| Recording::analyse(trace, boundaries)).collect()
         });
-        reading.finish();
-        let mut ledger = reading_ledger.clone();
+        let mut ledger = reading.clone();
         let several = recordings.len() > 1;
         for recording in &recordings {
             let rank = format!("rank {}", recording.rank());
             ledger.merge(&recording.ledger, several.then_some(rank.as_str()));
         }
-        Ok(Job { recordings, ledger, reading: reading_ledger })
+        Ok(Job { recordings, ledger, reading })
     }
 
     fn check_boundaries(&self) -> Result<()> {
@@ -73,19 +112,4 @@ impl Source {
         }
         Ok(())
     }
-}
-
-/// A saved step graph is no trace; say so better than "a Parquet table".
-fn refuse_graph(path: &Path) -> Result<()> {
-    let mut magic = [0; 4];
-    let is_parquet = path.is_file()
-        && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
-        && magic == *b"PAR1";
-    if !is_parquet || foretrain::graph::StepGraph::load(path).is_err() {
-        return Ok(());
-    }
-    Err(InputError::new("this is a saved step graph, not a profiler trace")
-        .in_file(path)
-        .hint("name the trace it was made from: groups, steps and devices are read from there")
-        .into())
 }

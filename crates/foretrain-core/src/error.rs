@@ -1,6 +1,7 @@
 //! Errors for people: what was expected, where, and what to do.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A result whose error is the user's to mend.
@@ -47,14 +48,18 @@ impl InputError {
         self
     }
 
-    /// An IO error on a file.
+    /// An IO error on reading a file.
     pub fn io(error: &std::io::Error, path: impl AsRef<Path>) -> Self {
-        let hint = match error.kind() {
-            std::io::ErrorKind::NotFound => "check the spelling of the path",
-            std::io::ErrorKind::PermissionDenied => "check the file's permissions",
-            _ => "",
+        let (message, hint) = match error.kind() {
+            ErrorKind::NotFound => {
+                ("no such file or directory".into(), "check the spelling of the path")
+            }
+            ErrorKind::PermissionDenied => {
+                ("no permission to read it".into(), "check the file's permissions")
+            }
+            _ => (format!("cannot read it: {error}"), ""),
         };
-        Self::new(format!("cannot read it: {error}")).in_file(path).hint(hint)
+        Self::new(message).in_file(path).hint(hint)
     }
 
     /// The message without place and hints.

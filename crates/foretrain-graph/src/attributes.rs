@@ -30,6 +30,9 @@ pub mod well_known {
     pub const CARRY_IN: &str = "carry_in";
     /// str, how an inferred value was deduced.
     pub const PROVENANCE: &str = "provenance";
+    /// Value of [`PROVENANCE`] where the recording does not tell how long the node lasts; its work
+    /// is zero then.
+    pub const NO_DURATION: &str = "no duration";
     /// i64, bytes of parameter gradient that this node completes.
     pub const GRADIENT_BYTES: &str = "gradient_bytes";
 }

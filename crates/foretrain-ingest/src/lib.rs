@@ -1,21 +1,27 @@
 //! Readers of the files people have: Kineto traces, PyTorch execution traces, Chakra.
 //!
 //! [`read_trace`] reads one profiler trace into a columnar [`foretrain_trace::Trace`],
-//! [`read_ranks`] those of a whole job. Next to every result stands a
+//! [`read_ranks`] those of a whole job, [`load()`] those or the step graphs of a job, whatever its
+//! files hold. Next to every result stands a
 //! [`Ledger`](foretrain_core::Ledger) of what was mended, inferred or left out. [`sniff()`] tells
 //! what a file is, [`discover()`] finds traces in directories.
 //!
 //! *Architecture invariant:* bytes become tables here and nowhere else; no input panics, and
 //! memory grows with the table, never with the file.
 
+mod budget;
 pub mod chakra;
 pub mod execution_trace;
+mod graph_file;
 pub mod json;
 mod kineto;
+mod load;
 mod options;
 mod read;
 pub mod source;
 
+pub use graph_file::{GraphFile, ReadGraph, StatedRank};
+pub use load::{Loaded, load};
 pub use options::{Cancel, ReadOptions};
 pub use read::{Progress, read_ranks, read_trace, read_trace_bytes};
 pub use source::{FileKind, TraceFile, discover, sniff};

@@ -41,7 +41,8 @@ pub struct ReadOptions {
     pub window: Option<(Nanos, Nanos)>,
     /// Keep Python frames: a third of a trace recorded with stacks.
     pub keep_python: bool,
-    /// Refuse to let the tables of all ranks together grow beyond this.
+    /// Refuse to let the tables of all ranks together grow beyond this. A file that holds a graph
+    /// counts with its text.
     pub memory_cap: Option<Bytes>,
     /// Threads for reading several files; 0 stands for one per core.
     pub threads: usize,

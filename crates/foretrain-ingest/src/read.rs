@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foretrain_core::{Bytes, InputError, Ledger, Nanos, Result, Severity};
+use foretrain_core::{InputError, Ledger, Nanos, Result, Severity};
 use foretrain_trace::Trace;
 use rayon::prelude::*;
 
+use crate::budget::Budget;
 use crate::kineto;
+use crate::load::{Chosen, choose, only_graphs};
 use crate::options::ReadOptions;
 use crate::source::discover::{is_readable, refusal};
 use crate::source::rank::{NamedRank, rank_of};
 use crate::source::sniff::SNIFF_BYTES;
-use crate::source::{
-    FileKind, TraceFile, discover, open, open_bytes, read_up_to, size_of_file, sniff,
-};
+use crate::source::{TraceFile, discover, open, open_bytes, read_up_to, size_of_file, sniff};
 
 /// How far reading has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,60 +74,77 @@ pub fn read_ranks(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<(Vec<Trace>, Ledger)> {
     let (files, mut ledger) = discover(inputs)?;
-    let files = timelines(files, options, &mut ledger)?;
+    match choose(files, &mut ledger)? {
+        Chosen::Timelines(files) => {
+            Ok((read_timelines(files, options, progress, &mut ledger)?, ledger))
+        }
+        Chosen::Graphs(files) => Err(only_graphs(&files)),
+    }
+}
+
+/// Reads profiler traces in parallel.
+pub(crate) fn read_timelines(
+    files: Vec<TraceFile>,
+    options: &ReadOptions,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+    ledger: &mut Ledger,
+) -> Result<Vec<Trace>> {
+    let files = wanted(files, options)?;
     refuse_same_rank(files.iter().map(|file| (file.rank, file.path.display().to_string())))?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build()
-        .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
     let budget = Budget::new(options, files.len());
     let read = |(index, file): (usize, &TraceFile)| {
         read_file(&file.path, options, &|heap| budget.hold(index, heap), progress)
     };
     // All results are looked at in order, so the error reported is the first one's.
     let results: Vec<Result<(Trace, Ledger)>> =
-        pool.install(|| files.par_iter().enumerate().map(read).collect());
+        threads(options)?.install(|| files.par_iter().enumerate().map(read).collect());
     let mut traces = Vec::new();
     for (result, file) in results.into_iter().zip(&files) {
         let (mut trace, found) = result?;
-        take_rank(&mut trace, file, files.len(), &mut ledger)?;
+        take_rank(&mut trace, file, files.len(), ledger)?;
         ledger.merge(&found, Some(&file.path.display().to_string()));
         traces.push(trace);
     }
-    traces.retain(|trace| options.wants_rank(trace.meta.rank));
+    keep_wanted(&mut traces, options, |trace| trace.meta.rank)?;
     refuse_same_rank(traces.iter().map(|trace| (trace.meta.rank, trace.meta.path.clone())))?;
     traces.sort_by_key(|trace| trace.meta.rank);
-    Ok((traces, ledger))
+    Ok(traces)
 }
 
-/// The profiler traces of the wanted ranks.
-fn timelines(
-    files: Vec<TraceFile>,
-    options: &ReadOptions,
-    ledger: &mut Ledger,
-) -> Result<Vec<TraceFile>> {
-    let (timelines, graphs): (Vec<_>, Vec<_>) =
-        files.into_iter().partition(|file| file.kind == FileKind::Kineto);
-    for file in &graphs {
-        let message = "execution trace beside the profiler traces, not read as a timeline";
-        ledger.record_at(Severity::Note, "graph-file", message, || file.path.display().to_string());
-    }
-    if timelines.is_empty() {
-        return Err(InputError::new("only execution traces found, no profiler traces")
-            .hint("name the graph files themselves, or add profiler traces of the run"));
-    }
+/// The pool to read several files with.
+pub(crate) fn threads(options: &ReadOptions) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build()
+        .map_err(|error| InputError::new(format!("cannot start threads: {error}")))
+}
+
+/// The files of the wanted ranks, as far as their ranks are known yet.
+pub(crate) fn wanted(files: Vec<TraceFile>, options: &ReadOptions) -> Result<Vec<TraceFile>> {
     let known: Vec<String> =
-        timelines.iter().filter_map(|file| file.rank).map(|rank| rank.to_string()).collect();
+        files.iter().filter_map(|file| file.rank).map(|rank| rank.to_string()).collect();
     let wanted: Vec<TraceFile> =
-        timelines.into_iter().filter(|file| options.wants_rank(file.rank)).collect();
-    if wanted.is_empty() {
-        return Err(InputError::new("none of the wanted ranks is there")
-            .hint(format!("ranks found: {}", known.join(", "))));
-    }
-    Ok(wanted)
+        files.into_iter().filter(|file| options.wants_rank(file.rank)).collect();
+    if wanted.is_empty() { Err(none_wanted(&known)) } else { Ok(wanted) }
 }
 
-fn refuse_same_rank(ranks: impl Iterator<Item = (Option<u32>, String)>) -> Result<()> {
+/// Keeps what belongs to a wanted rank, now that all ranks are known.
+pub(crate) fn keep_wanted<T>(
+    read: &mut Vec<T>,
+    options: &ReadOptions,
+    rank: impl Fn(&T) -> Option<u32>,
+) -> Result<()> {
+    let known: Vec<String> = read.iter().filter_map(&rank).map(|rank| rank.to_string()).collect();
+    read.retain(|one| options.wants_rank(rank(one)));
+    if read.is_empty() { Err(none_wanted(&known)) } else { Ok(()) }
+}
+
+fn none_wanted(known: &[String]) -> InputError {
+    InputError::new("none of the wanted ranks is there")
+        .hint(format!("ranks found: {}", known.join(", ")))
+}
+
+pub(crate) fn refuse_same_rank(ranks: impl Iterator<Item = (Option<u32>, String)>) -> Result<()> {
     let mut seen: BTreeMap<u32, String> = BTreeMap::new();
     for (rank, path) in ranks {
         let Some(rank) = rank else { continue };
@@ -188,35 +205,6 @@ fn name_or_assume_rank(trace: &mut Trace, name: &str, ledger: &mut Ledger) {
     ledger.record(Severity::Inferred, "rank-assumed", message);
 }
 
-/// What the tables of all ranks take, against the cap. Every reader states its own share, so
-/// the verdict does not depend on who comes first.
-struct Budget {
-    cap: Option<u64>,
-    shares: Vec<AtomicU64>,
-}
-
-impl Budget {
-    fn new(options: &ReadOptions, files: usize) -> Self {
-        let shares = (0..files).map(|_| AtomicU64::new(0)).collect();
-        Self { cap: options.memory_cap.map(Bytes::get), shares }
-    }
-
-    /// States what one reader's table takes now.
-    fn hold(&self, index: usize, bytes: u64) -> Result<()> {
-        let Some(cap) = self.cap else { return Ok(()) };
-        if let Some(share) = self.shares.get(index) {
-            share.store(bytes, Ordering::Relaxed);
-        }
-        let total: u64 = self.shares.iter().map(|share| share.load(Ordering::Relaxed)).sum();
-        if total <= cap {
-            return Ok(());
-        }
-        let cap = Bytes::new(cap);
-        Err(InputError::new(format!("the tables would exceed the memory cap of {cap}"))
-            .hint("leave out Python frames, or read fewer ranks, categories or a time window"))
-    }
-}
-
 fn read_file(
     path: &Path,
     options: &ReadOptions,
@@ -248,8 +236,9 @@ fn read_text<'a>(
     if !is_readable(&kind) {
         return Err(refusal(&kind, Path::new(path)));
     }
-    if kind != FileKind::Kineto {
-        return Err(InputError::new("this is an execution trace: a graph without a timeline")
+    if kind.is_graph() {
+        let message = format!("this is {}: a graph without a timeline", kind.describe());
+        return Err(InputError::new(message)
             .in_file(path)
             .hint("read it as a graph, or name the profiler trace of the same run"));
     }

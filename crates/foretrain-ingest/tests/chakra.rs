@@ -1,5 +1,4 @@
-//! Chakra files, made-up ones (encoded by derived messages, not by the reader's own code) and
-//! real ones.
+//! Chakra files, made-up ones and real ones.
 
 mod traces;
 
@@ -7,124 +6,14 @@ use foretrain_core::{Bytes, InputError, Ledger, Nanos};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{CollectiveKind, EdgeKind, NodeKind, StepGraph};
 use foretrain_ingest::chakra;
-use proptest::prelude::*;
-use prost::Message;
+use foretrain_testkit::chakra::{Bools, Content, Node, attribute, file, node, sample};
 use traces::{check, fingerprint, of_kind};
-
-#[derive(Clone, PartialEq, Message)]
-struct Metadata {
-    #[prost(string, tag = "1")]
-    version: String,
-    #[prost(message, repeated, tag = "2")]
-    attributes: Vec<Attribute>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Node {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(string, tag = "2")]
-    name: String,
-    #[prost(int32, tag = "3")]
-    kind: i32,
-    #[prost(uint64, repeated, tag = "4")]
-    control: Vec<u64>,
-    #[prost(uint64, repeated, tag = "5")]
-    data: Vec<u64>,
-    #[prost(uint64, tag = "6")]
-    start: u64,
-    #[prost(uint64, tag = "7")]
-    duration: u64,
-    #[prost(message, repeated, tag = "10")]
-    attributes: Vec<Attribute>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Attribute {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(oneof = "Content", tags = "7, 9, 13, 27, 28, 29")]
-    content: Option<Content>,
-}
-
-#[derive(Clone, PartialEq, prost::Oneof)]
-enum Content {
-    #[prost(int32, tag = "7")]
-    Int32(i32),
-    #[prost(int64, tag = "9")]
-    Int64(i64),
-    #[prost(uint64, tag = "13")]
-    Uint64(u64),
-    #[prost(bool, tag = "27")]
-    Bool(bool),
-    #[prost(message, tag = "28")]
-    Bools(Bools),
-    #[prost(string, tag = "29")]
-    Text(String),
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Bools {
-    #[prost(bool, repeated, tag = "1")]
-    values: Vec<bool>,
-}
-
-fn attribute(name: &str, content: Content) -> Attribute {
-    Attribute { name: name.into(), content: Some(content) }
-}
-
-fn node(id: u64, name: &str, kind: i32, data: &[u64]) -> Node {
-    Node { id, name: name.into(), kind, data: data.to_vec(), ..Node::default() }
-}
-
-fn file(schema: &str, nodes: &[Node]) -> Vec<u8> {
-    let attributes = vec![attribute("schema", Content::Text(schema.into()))];
-    let mut bytes =
-        Metadata { version: String::new(), attributes }.encode_length_delimited_to_vec();
-    for node in nodes {
-        bytes.extend(node.encode_length_delimited_to_vec());
-    }
-    bytes
-}
 
 fn read(bytes: &[u8]) -> Result<(StepGraph, Ledger), InputError> {
     let mut ledger = Ledger::new();
-    let graph = chakra::read(bytes, "made-up.et", &mut ledger)?;
+    let graph = chakra::read(bytes, "made-up.et", &mut ledger)?.graph;
     check(&graph, &ledger, "made-up");
     Ok((graph, ledger))
-}
-
-/// A small run with both halves of a collective, a copy and messages.
-fn sample() -> Vec<Node> {
-    use Content::{Bool, Int32, Int64, Text, Uint64};
-    let on_cpu = |truth| attribute("is_cpu_op", Bool(truth));
-    let mut nodes = vec![
-        node(0, "aten::mm", 4, &[]),
-        node(1, "gemm", 4, &[0]),
-        node(2, "nccl:all_reduce", 7, &[0]),
-        node(3, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 7, &[2]),
-        node(4, "load", 2, &[3]),
-        node(5, "send", 5, &[4]),
-        node(6, "recv", 6, &[4]),
-    ];
-    nodes[0].attributes = vec![on_cpu(true), attribute("tid", Int64(1))];
-    nodes[1].attributes =
-        vec![on_cpu(false), attribute("stream", Int64(7)), attribute("num_ops", Uint64(1000))];
-    nodes[1].duration = 2598;
-    nodes[2].attributes = vec![on_cpu(true), attribute("tid", Int64(1))];
-    nodes[3].attributes = vec![
-        on_cpu(false),
-        attribute("stream", Int64(7)),
-        attribute("comm_type", Int64(0)),
-        attribute("comm_size", Int64(1 << 32)),
-        attribute("pg_name", Text("2".into())),
-    ];
-    nodes[3].duration = 20_031;
-    nodes[3].control = vec![2];
-    nodes[4].attributes = vec![attribute("tensor_size", Uint64(640))];
-    nodes[5].attributes = vec![attribute("comm_dst", Int32(1)), attribute("comm_tag", Int32(3))];
-    nodes[6].attributes = vec![attribute("comm_src", Int32(7)), attribute("comm_size", Int64(64))];
-    nodes
 }
 
 #[test]
@@ -256,8 +145,8 @@ fn real_chakra_files_load() {
         }
         let mut ledger = Ledger::new();
         let started = std::time::Instant::now();
-        let graph =
-            chakra::read(&bytes, &name, &mut ledger).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let read = chakra::read(&bytes, &name, &mut ledger);
+        let graph = read.unwrap_or_else(|e| panic!("{name}: {e}")).graph;
         let took = started.elapsed();
         check(&graph, &ledger, &name);
         read_files += 1;
@@ -298,45 +187,5 @@ fn check_known(name: &str, graph: &StepGraph, ledger: &Ledger) {
     } else if name.contains("custom_allreduce") {
         assert_eq!((graph.node_count(), graph.edges().len()), (35, 34));
         assert_eq!(of_kind(graph, NodeKind::PointToPoint).len(), 28);
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
-
-    #[test]
-    fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..512)) {
-        let _ = chakra::looks_like(&bytes);
-        let _ = chakra::read(&bytes, "x", &mut Ledger::new());
-    }
-
-    #[test]
-    fn mutated_files_give_a_sound_graph_or_an_error(
-        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
-        cut in any::<prop::sample::Index>(),
-    ) {
-        let mut bytes = file("1.1.1-chakra.0.0.4", &sample());
-        for (at, byte) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        bytes.truncate(cut.index(bytes.len() * 2).min(bytes.len()));
-        let mut ledger = Ledger::new();
-        if let Ok(graph) = chakra::read(&bytes, "x", &mut ledger) {
-            check(&graph, &ledger, "mutated");
-        }
-    }
-
-    #[test]
-    fn any_dependencies_give_an_acyclic_graph(
-        deps in prop::collection::vec((0u64..12, 0u64..12, any::<Option<bool>>()), 1..12),
-    ) {
-        let nodes: Vec<Node> = deps.iter().enumerate().map(|(id, (control, data, on_cpu))| {
-            let mut node = node(id as u64, "op", 4, &[*data]);
-            node.control = vec![*control];
-            node.attributes = on_cpu.map(|truth| attribute("is_cpu_op", Content::Bool(truth))).into_iter().collect();
-            node
-        }).collect();
-        read(&file("1.0.1", &nodes)).unwrap();
     }
 }

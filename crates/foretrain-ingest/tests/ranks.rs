@@ -168,11 +168,9 @@ fn named_files_must_be_traces() {
     let bad = write(home.path(), "notes.json", b"{\"a\":1}");
     let error = discover(std::slice::from_ref(&bad)).unwrap_err();
     assert_eq!(error.path(), Some(bad.as_path()));
-    for (missing, want) in [
-        ("nothing.json", "cannot read it"),
-        ("*.trace", "no file matches"),
-        ("", "no traces found"),
-    ] {
+    for (missing, want) in
+        [("nothing.json", "no such file"), ("*.trace", "no file matches"), ("", "no traces found")]
+    {
         let error = discover(&[home.path().join(missing)]).unwrap_err();
         assert!(error.message().contains(want), "{error}");
         assert!(!error.hints().is_empty());
@@ -181,4 +179,5 @@ fn named_files_must_be_traces() {
     assert_eq!(discover(std::slice::from_ref(&graph)).unwrap().0[0].kind, FileKind::ExecutionTrace);
     let error = ranks(&graph, &ReadOptions::default()).unwrap_err();
     assert!(error.message().contains("only execution traces"), "{error}");
+    assert_eq!(error.path(), Some(graph.as_path()));
 }

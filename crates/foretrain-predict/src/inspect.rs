@@ -7,7 +7,6 @@ mod steps;
 
 use std::collections::BTreeMap;
 
-use foretrain_core::diagnostics::Coverage;
 use foretrain_core::{Ledger, Nanos};
 use foretrain_sim::SimOptions;
 use foretrain_trace::Category;
@@ -28,8 +27,8 @@ pub struct Inspection {
     pub ranks: Vec<RankInspection>,
     /// How the ranks relate; `None` for one rank.
     pub relation: Option<RankRelation>,
-    /// Used-of-seen counts of reading and analysis.
-    pub coverage: Vec<(String, Coverage)>,
+    /// What reading, analysis and matching met.
+    pub ledger: Ledger,
     /// What a reader must know before using the figures.
     pub warnings: Vec<String>,
 }
@@ -83,7 +82,8 @@ pub fn inspect(recordings: &[Recording], ledger: &Ledger) -> Inspection {
     let mut warnings = Vec::new();
     let mut ranks = Vec::new();
     for recording in recordings {
-        all.merge(&recording.ledger, (recordings.len() > 1).then_some(&recording.trace.meta.path));
+        let name = format!("rank {}", recording.rank());
+        all.merge(&recording.ledger, (recordings.len() > 1).then_some(name.as_str()));
         let rank = inspect_rank(recording);
         warnings.extend(rank_warnings(&rank));
         ranks.push(rank);
@@ -98,8 +98,7 @@ pub fn inspect(recordings: &[Recording], ledger: &Ledger) -> Inspection {
         warnings
             .push("more than 1 % of the events were skipped: the figures are incomplete".into());
     }
-    let coverage = all.coverages().map(|(what, c)| (what.to_owned(), c)).collect();
-    Inspection { ranks, relation, coverage, warnings }
+    Inspection { ranks, relation, ledger: all, warnings }
 }
 
 fn inspect_rank(recording: &Recording) -> RankInspection {

@@ -5,6 +5,7 @@ pub mod answer;
 pub mod breakdown;
 mod devices;
 pub mod inspect;
+pub mod inspect_graph;
 mod joint;
 pub mod recording;
 pub mod replay;

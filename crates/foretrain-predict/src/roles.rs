@@ -109,6 +109,10 @@ fn from_use(graph: &StepGraph, group: usize) -> (Role, String) {
         }
     }
     let role = |role, why: &str| (role, why.to_owned());
+    let reductions = used.forward_reductions + used.backward_reductions;
+    if reductions > 0 && graph.node_ids().all(|id| graph.node(id).phase == Phase::Unknown) {
+        return role(Role::Unknown, "all-reduces, but forward and backward are not told apart");
+    }
     // A metric or two is often reduced in a forward pass; a layer's activations are reduced often.
     if used.forward_reductions > 2 {
         role(Role::TensorParallel, "all-reduces in the forward pass")

@@ -1,46 +1,21 @@
 //! User cases end to end: the smallest input that shows a known trouble, and the exact answer.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::fmt::Write as _;
-
 use foretrain_core::{Ledger, Nanos};
 use foretrain_graph::{CollectiveKind, Job, NodeKind};
 use foretrain_ingest::{ReadOptions, read_trace_bytes};
 use foretrain_predict::Recording;
 use foretrain_predict::inspect::{DeviceActivity, Inspection, RankRelation, inspect};
 use foretrain_sim::{SimOptions, simulate};
+use foretrain_testkit::events::{Events, operator, own_clocks, rank, repetitions, thousand};
 use foretrain_trace::collectives::CollectiveOp;
 use foretrain_trace::steps::StepSource;
 
-/// Events as text, times in microseconds.
-#[derive(Default)]
-struct Events(String);
+trait Analyse {
+    fn analyse(&self, head: &str) -> (Recording, Ledger);
+}
 
-impl Events {
-    fn add(&mut self, cat: &str, name: &str, ts: &str, dur: &str, tid: u32, args: &str) {
-        let comma = if self.0.is_empty() { "" } else { ",\n" };
-        let pid = if cat.contains("kernel") { 0 } else { 9 };
-        write!(
-            self.0,
-            r#"{comma}{{"ph":"X","cat":"{cat}","name":"{name}","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"args":{{{args}}}}}"#
-        )
-        .unwrap();
-    }
-    fn kernel(&mut self, name: &str, ts: f64, dur: f64, stream: u32, correlation: u64, more: &str) {
-        let args = format!(r#""device":0,"stream":{stream},"correlation":{correlation}{more}"#);
-        self.add("kernel", name, &ts.to_string(), &dur.to_string(), stream, &args);
-    }
-    fn launch(&mut self, name: &str, ts: f64, dur: f64, correlation: u64) {
-        let args = format!(r#""correlation":{correlation}"#);
-        self.add("cuda_runtime", name, &ts.to_string(), &dur.to_string(), 1, &args);
-    }
-    fn step(&mut self, number: u32, ts: f64, dur: f64) {
-        let name = format!("ProfilerStep#{number}");
-        self.add("user_annotation", &name, &ts.to_string(), &dur.to_string(), 1, "");
-    }
-    fn text(&self, head: &str) -> String {
-        format!("{{{head}\"schemaVersion\":1,\"traceEvents\":[\n{}\n]}}", self.0)
-    }
+impl Analyse for Events {
     fn analyse(&self, head: &str) -> (Recording, Ledger) {
         analyse(&self.text(head))
     }
@@ -60,22 +35,10 @@ fn micros(us: i64) -> Nanos {
     Nanos::from_micros(us)
 }
 
-fn rank(n: u32, of: u32) -> String {
-    format!(r#""distributedInfo":{{"backend":"nccl","rank":{n},"world_size":{of}}},"#)
-}
-
 /// O01: control characters written raw inside a name.
 #[test]
 fn raw_control_characters_are_mended() {
-    let text = |name: &str| {
-        let mut events = Events::default();
-        events.step(1, 0.0, 2000.0);
-        for i in 1..1000 {
-            let name = if i == 500 { name } else { "aten::mm" };
-            events.add("cpu_op", name, &(i * 2).to_string(), "1", 1, "");
-        }
-        events.text("")
-    };
+    let text = |name: &str| thousand(&operator(name, 500)).text("");
     let (damaged, ledger) = analyse(&text("a\nb\u{1}c"));
     let (clean, _) = analyse(&text("abc"));
     assert_eq!((damaged.trace.len(), ledger.count("repaired-event")), (1000, 1));
@@ -96,16 +59,6 @@ fn short_durations_are_exact_and_negative_ones_are_set_aside() {
     let durations: Vec<i64> = found.trace.duration.iter().map(|d| d.nanos()).collect();
     assert_eq!(durations, [200, 900, 400]);
     assert_eq!(ledger.count("negative-duration"), 1);
-}
-
-fn repetitions(count: u64) -> Events {
-    let mut events = Events::default();
-    for i in 0..40 * count {
-        let at = i as f64 * 250.0;
-        events.launch("cudaLaunchKernel", at, 5.0, i + 1);
-        events.kernel(&format!("kernel_{}", i % 40), at + 10.0, 200.0, 7, i + 1, "");
-    }
-    events
 }
 
 /// O06: steps are found by repetition where nothing marks them.
@@ -286,24 +239,7 @@ fn strays_do_not_stretch_the_span() {
 /// O16: four ranks with clocks of their own.
 #[test]
 fn clocks_are_aligned_on_collective_ends() {
-    let recordings: Vec<Recording> = (0..4)
-        .map(|r| {
-            let mut events = Events::default();
-            for i in 0..20 {
-                let end = f64::from(i) * 100_000.0 + 50_000.0;
-                let start = end - 5_000.0 + if r == 1 { 1_600.0 } else { 0.0 };
-                let clock = |t: f64| match r {
-                    2 => t + 11_560_000.0,
-                    3 => t * (1.0 + 20e-6),
-                    _ => t,
-                };
-                let args = r#","Collective name":"allreduce","In msg nelems":1024,"Out msg nelems":1024,"dtype":"Float","Group size":4,"Process Group Name":"0","Process Group Ranks":"[0, 1, 2, 3]""#;
-                let (from, to) = (clock(1e9 + start), clock(1e9 + end));
-                events.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", from, to - from, 20, 0, args);
-            }
-            events.analyse(&rank(r, 4)).0
-        })
-        .collect();
+    let recordings: Vec<Recording> = (0..4).map(|r| own_clocks(r).analyse(&rank(r, 4)).0).collect();
     let report = inspect(&recordings, &Ledger::new());
     let Some(RankRelation::Together(found)) = report.relation else { panic!("not aligned") };
     assert_eq!(found.matched, 20);

@@ -14,12 +14,17 @@
 //! # Ok::<(), foretrain_core::InputError>(())
 //! ```
 //!
+//! Small files by hand: [`events`] for profiler traces, [`execution_trace`], [`chakra`].
+//!
 //! *Architecture invariant:* the scheduler here is its own. It uses nothing of Foretrain's engine,
 //! cost models or graphs, so that agreement with them means something.
 
 mod buckets;
+pub mod chakra;
 pub mod damage;
 mod dialect;
+pub mod events;
+pub mod execution_trace;
 mod generate;
 mod intervals;
 mod kineto;

@@ -11,8 +11,8 @@ use crate::recordings::Source;
 /// What to read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Traces {
-    /// PyTorch profiler traces (.json, .json.gz, .json.zst), directories or patterns; one file
-    /// per rank.
+    /// PyTorch profiler traces, execution traces, Chakra files or saved graphs, plain or packed by
+    /// gzip or zstd; directories or patterns; one file per rank.
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     /// Refuse damaged files instead of mending them.

@@ -12,13 +12,13 @@ use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Show what is in a trace: steps, breakdown, collectives, coverage, warnings.
+    /// Show what is in a trace or graph: steps, breakdown, collectives, coverage, warnings.
     Inspect(Inspect),
     /// Predict step time, scaling and breakdown on a cluster at other sizes.
     Predict(Box<Predict>),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
-    /// Write the traces in another form: a step graph.
+    /// Write traces or graphs in another form: a step graph, a timeline for Perfetto.
     Export(Export),
     /// Score predictions against measured step times.
     Validate(Validate),
@@ -29,9 +29,9 @@ pub(super) enum Verb {
     },
     /// Print the JSON schema of a verb's --json output.
     Schema {
-        /// The verb.
-        #[arg(value_parser = foretrain::report::json::VERBS)]
-        verb: String,
+        /// The verb; inspect-graph is what inspect prints for graphs.
+        #[arg(value_parser = foretrain::report::json::ANSWERS)]
+        answer: String,
     },
 }
 
@@ -111,14 +111,15 @@ enum What {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "forms", required = true, multiple = true, args = ["graph"])]
+#[group(id = "forms", required = true, multiple = true, args = ["graph", "perfetto"])]
 pub(super) struct Export {
     #[command(flatten)]
     traces: Traces,
-    /// Write the graph of the steady step (of the lowest rank) as a Parquet file.
-    #[arg(long, value_name = "FILE", required_unless_present = "perfetto")]
+    /// Write the graph of the lowest rank (of a trace: its steady step) as a Parquet file.
+    #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
-    /// Write each rank's last step, recorded and simulated side by side, for ui.perfetto.dev.
+    /// Write each rank's last step, recorded and simulated side by side, for ui.perfetto.dev. Of
+    /// a graph, what has durations.
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
 }
@@ -161,7 +162,7 @@ impl From<Verb> for Command {
                 write: args.write,
             }),
             Verb::Completions { shell } => Self::Print(super::completions(shell)),
-            Verb::Schema { verb } => Self::Schema(verb),
+            Verb::Schema { answer } => Self::Schema(answer),
         }
     }
 }

@@ -5,13 +5,18 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use foretrain::core::InputError;
+use foretrain::graph::StepGraph;
+use foretrain::graph::attributes::well_known;
+use foretrain::ingest::GraphFile;
+use foretrain::predict::inspect_graph::has_duration;
 use foretrain::predict::replay::replay_timeline;
 use foretrain::report::perfetto::{TimelineView, write_chrome_trace};
+use foretrain::report::text::units::counted;
 
 use super::Answer;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::Output;
-use crate::recordings::{Job, Source};
+use crate::recordings::{Input, Job, Source};
 
 /// What to write.
 #[derive(Debug)]
@@ -22,26 +27,47 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
-    let job = options.source.read(output)?;
+    let input = options.source.read(output)?;
     if let Some(path) = &options.graph {
-        graph(&job, path, output)?;
+        match &input {
+            Input::Traces(job) => steady_step(job, path, output)?,
+            Input::Graphs(files, _) => lowest_rank(files, path, output)?,
+        }
     }
     if let Some(path) = &options.perfetto {
-        perfetto(&job, path, output)?;
+        match &input {
+            Input::Traces(job) => recorded_steps(job, path, output)?,
+            Input::Graphs(files, _) => timed_graphs(files, path, output)?,
+        }
     }
     Ok(Answer::Yes)
 }
 
 /// Saves the steady step of the lowest rank that has one.
-fn graph(job: &Job, path: &Path, output: &Output) -> Result<()> {
+fn steady_step(job: &Job, path: &Path, output: &Output) -> Result<()> {
     let found = job.recordings.iter().find_map(|r| r.steady().map(|graph| (r.rank(), graph)));
     let (rank, graph) = found.ok_or_else(|| {
         let file = job.recordings.first().map_or("", |r| r.trace.meta.path.as_str());
         InputError::new("the trace holds no step, so there is no graph to save").in_file(file)
     })?;
+    save(&graph, &format!("steady step of rank {rank}"), path, output)
+}
+
+/// Saves the graph of the lowest rank.
+fn lowest_rank(files: &[GraphFile], path: &Path, output: &Output) -> Result<()> {
+    let Some(file) = files.first() else { return Ok(()) };
+    let rank = file.graph.meta.rank;
+    let what = match files.len() {
+        1 => format!("rank {rank}"),
+        several => format!("rank {rank}, the lowest of {several}"),
+    };
+    save(&file.graph, &what, path, output)
+}
+
+fn save(graph: &StepGraph, what: &str, path: &Path, output: &Output) -> Result<()> {
     graph.save(path)?;
     output.note(&format!(
-        "wrote {}: steady step of rank {rank}, {} nodes, {} edges",
+        "wrote {}: {what}, {} nodes, {} edges",
         path.display(),
         graph.node_count(),
         graph.edges().len()
@@ -50,7 +76,7 @@ fn graph(job: &Job, path: &Path, output: &Output) -> Result<()> {
 }
 
 /// Writes the last recorded step of every rank as recorded and as replayed, below each other.
-fn perfetto(job: &Job, path: &Path, output: &Output) -> Result<()> {
+fn recorded_steps(job: &Job, path: &Path, output: &Output) -> Result<()> {
     let steps: Vec<_> =
         job.recordings.iter().filter_map(|r| Some((r.rank(), r.graphs.last()?))).collect();
     let mut timelines = Vec::new();
@@ -64,15 +90,55 @@ fn perfetto(job: &Job, path: &Path, output: &Output) -> Result<()> {
         let title = format!("simulated rank {rank}, {step}");
         views.push(TimelineView::simulated(title, graph, &timeline.classes[0], 0));
     }
-    let file = File::create(path).map_err(|error| InputError::io(&error, path))?;
-    let mut out = BufWriter::new(file);
-    write_chrome_trace(&mut out, &views)
-        .and_then(|()| out.flush())
-        .map_err(|error| InputError::new(format!("cannot write it: {error}")).in_file(path))?;
-    output.note(&format!(
-        "wrote {}: {} timelines; open it at ui.perfetto.dev",
-        path.display(),
-        views.len()
-    ));
+    write_views(&views, path, output)
+}
+
+/// Writes the simulated timeline of every graph, below the recorded one where starts are known.
+fn timed_graphs(files: &[GraphFile], path: &Path, output: &Output) -> Result<()> {
+    let mut timelines = Vec::new();
+    let (mut timed, mut all) = (0, 0);
+    for file in files {
+        timed += timed_nodes(file)?;
+        all += file.graph.node_count();
+        timelines.push(replay_timeline(&file.graph)?);
+    }
+    if timed < all {
+        output
+            .note(&format!("note: {} of {all} nodes have no duration, take no time", all - timed));
+    }
+    let mut views = Vec::new();
+    for (file, timeline) in files.iter().zip(&timelines) {
+        let (graph, rank) = (&file.graph, file.graph.meta.rank);
+        if graph.node_attributes.column(well_known::RECORDED_START).is_some() {
+            views.push(TimelineView::recorded(format!("recorded rank {rank}"), graph));
+        }
+        let title = format!("simulated rank {rank}");
+        views.push(TimelineView::simulated(title, graph, &timeline.classes[0], 0));
+    }
+    write_views(&views, path, output)
+}
+
+/// How many nodes have a duration; refuses a graph that takes no time.
+fn timed_nodes(file: &GraphFile) -> Result<usize> {
+    let graph = &file.graph;
+    let timed = graph.node_ids().filter(|&id| has_duration(graph, id)).count();
+    if timed == 0 || graph.serial_sum().nanos() == 0 {
+        return Err(InputError::new("no durations recorded, so there is no timeline to draw")
+            .in_file(&file.path)
+            .hint("name the profiler trace of the run, or save the graph with --graph")
+            .into());
+    }
+    Ok(timed)
+}
+
+fn write_views(views: &[TimelineView<'_>], path: &Path, output: &Output) -> Result<()> {
+    let written = File::create(path).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write_chrome_trace(&mut out, views)?;
+        out.flush()
+    });
+    written.map_err(|error| Failure::writing(&error, &path.display().to_string()))?;
+    let timelines = counted(views.len(), "timeline");
+    output.note(&format!("wrote {}: {timelines}; open it at ui.perfetto.dev", path.display()));
     Ok(())
 }

@@ -1,13 +1,16 @@
 //! `foretrain inspect`.
 
+use foretrain::core::Ledger;
+use foretrain::ingest::GraphFile;
 use foretrain::predict::inspect::inspect;
-use foretrain::report::json::{self, InspectReport};
+use foretrain::predict::inspect_graph::inspect_graphs;
+use foretrain::report::json::{self, InspectGraphReport, InspectReport};
 use foretrain::report::text;
 
 use super::Answer;
 use crate::failure::Result;
 use crate::output::Output;
-use crate::recordings::Source;
+use crate::recordings::{Input, Job, Source};
 
 /// What to inspect.
 #[derive(Debug)]
@@ -15,14 +18,31 @@ pub(crate) struct Options {
     pub(crate) source: Source,
 }
 
-/// Answers "no" if the traces hold no step.
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
-    let job = options.source.read(output)?;
+    match options.source.read(output)? {
+        Input::Traces(job) => traces(&job, output),
+        Input::Graphs(files, ledger) => graphs(&files, &ledger, output),
+    }
+}
+
+/// Answers "no" if the traces hold no step.
+fn traces(job: &Job, output: &Output) -> Result<Answer> {
     let inspection = inspect(&job.recordings, &job.reading);
-    let report = InspectReport::new(&inspection, &job.ledger);
+    let report = InspectReport::new(&inspection);
     let text =
         if output.json() { json::to_text(&report) } else { text::inspect(&report, output.style()) };
     output.answer(&text)?;
     let has_steps = job.recordings.iter().any(|recording| !recording.steps.steps.is_empty());
     Ok(if has_steps { Answer::Yes } else { Answer::No })
+}
+
+fn graphs(files: &[GraphFile], ledger: &Ledger, output: &Output) -> Result<Answer> {
+    let report = InspectGraphReport::new(&inspect_graphs(files, ledger), ledger);
+    let text = if output.json() {
+        json::to_text(&report)
+    } else {
+        text::inspect_graph(&report, output.style())
+    };
+    output.answer(&text)?;
+    Ok(Answer::Yes)
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     for &gpus in &options.gpus {
         cluster.nodes_for(u64::from(gpus))?;
     }
-    let job = options.source.read(output)?;
+    let job = options.source.read(output)?.traces("predict")?;
     let asked = PredictOptions {
         recorded_on,
         unprofiled_step: options.unprofiled_step,

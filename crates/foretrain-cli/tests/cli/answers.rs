@@ -134,7 +134,7 @@ fn a_graph_is_saved_and_refused_as_a_trace() {
     assert!(graph.node_count() > 100);
     let said = run(&["predict", text(&file), "--on", "dgx-a100", "--gpus", "8"]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("this is a saved step graph, not a profiler trace"), "{}", said.err);
+    assert!(said.err.contains("needs profiler traces; this is a saved step graph"), "{}", said.err);
 }
 
 #[test]

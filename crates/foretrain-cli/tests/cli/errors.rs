@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::{TINY, complaint, foretrain, job, run, text};
+use crate::support::{TINY, complaint, foretrain, job, run, text, write};
 use foretrain_testkit::JobSpec;
 use foretrain_testkit::damage::Damage;
 
@@ -14,18 +14,39 @@ fn here() -> &'static Path {
 #[test]
 fn a_missing_file() {
     let said = complaint(&["inspect", "nowhere.json"], here());
-    assert!(said.starts_with("error: cannot read it") && said.contains("(nowhere.json)"), "{said}");
-    assert!(said.contains("\nhint: check the spelling of the path"), "{said}");
+    assert_eq!(
+        said,
+        "error: no such file or directory (nowhere.json)\nhint: check the spelling of the path\n"
+    );
+}
+
+#[test]
+fn places_without_traces() {
+    let directory = tempfile::tempdir().unwrap();
+    let inspect = |path: &Path| complaint(&["inspect", text(path)], directory.path());
+    let empty = inspect(directory.path());
+    let no_match = inspect(&directory.path().join("rank*.json"));
+    write(directory.path(), "package.json", "{\"name\": \"x\"}");
+    let unrelated = inspect(directory.path());
+    insta::assert_snapshot!("places_without_traces", [empty, no_match, unrelated].join("\n"));
+}
+
+/// An empty trace is one, whoever wrote it: nothing is wrong with it, there is just no step.
+#[test]
+fn a_trace_without_events() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), "empty.json", "{\"traceEvents\":[]}");
+    let said = run(&["inspect", text(&path)]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    assert!(said.out.contains("the trace holds no events"), "{}", said.out);
+    let predict = ["predict", text(&path), "--on", "dgx-a100", "--gpus", "8"];
+    assert!(!complaint(&predict, directory.path()).contains("another tool"));
 }
 
 #[test]
 fn files_that_are_no_traces() {
     let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, content: &str| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, content).unwrap();
-        path
-    };
+    let write = |name: &str, content: &str| write(directory.path(), name, content);
     let unrelated = write("package.json", "{\"name\": \"x\", \"version\": 1}");
     let empty = write("empty.json", "");
     let csv = write("table.csv", "a,b,c\n1,2,3\n");

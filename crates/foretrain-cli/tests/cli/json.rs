@@ -1,6 +1,6 @@
 //! JSON answers and their schemas.
 
-use crate::support::{TINY, answer, misfits, root, run, text};
+use crate::support::{TINY, answer, misfits, of_rank, root, run, text};
 use serde_json::Value;
 
 fn document(arguments: &[&str]) -> Value {
@@ -36,7 +36,7 @@ fn inspect_fits_its_schema() {
     assert_eq!(document["schema"], "foretrain/inspect/1");
     assert_eq!(document["together"]["matched"], 12, "four buckets in three steps");
     // The example's README says so.
-    let ahead = document["together"]["ranks"][1]["clock_offset_ns"].as_i64().unwrap();
+    let ahead = of_rank(&document["together"]["ranks"], 1)["clock_offset_ns"].as_i64().unwrap();
     assert!((ahead - 1_700_000).abs() < 1_000, "{ahead} ns");
     for rank in document["ranks"].as_array().unwrap() {
         let time = |item: &Value| item["time_ns"].as_f64().unwrap();

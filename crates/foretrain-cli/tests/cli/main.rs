@@ -1,7 +1,9 @@
 //! The built command, from its arguments to what it prints.
 
 mod answers;
+mod cases;
 mod errors;
+mod graphs;
 mod help;
 mod json;
 mod readme;

@@ -62,6 +62,36 @@ pub(crate) fn job(spec: &JobSpec) -> tempfile::TempDir {
     directory
 }
 
+/// A file in a directory.
+pub(crate) fn write(directory: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = directory.join(name);
+    std::fs::write(&path, content).expect("can write");
+    path
+}
+
+/// The exit code and the JSON of `inspect`.
+pub(crate) fn inspected(path: &Path) -> (i32, Value) {
+    let said = run(&["inspect", text(path), "--json"]);
+    assert_eq!(said.err, "", "nothing is said beside the answer");
+    (said.code, serde_json::from_str(&said.out).expect("JSON"))
+}
+
+/// The entry of a rank in a list; lists need not be sorted by rank.
+pub(crate) fn of_rank(list: &Value, rank: u64) -> &Value {
+    let mut entries = list.as_array().expect("a list").iter();
+    entries.find(|entry| entry["rank"] == rank).expect("the rank is listed")
+}
+
+/// How often the ledger of an answer holds a finding, and its first place.
+pub(crate) fn finding(answer: &Value, code: &str) -> (u64, String) {
+    let findings = answer["ledger"]["findings"].as_array().expect("findings");
+    let Some(found) = findings.iter().find(|finding| finding["code"] == code) else {
+        return (0, String::new());
+    };
+    let place = found["places"][0].as_str().unwrap_or_default();
+    (found["count"].as_u64().expect("a count"), place.to_owned())
+}
+
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }

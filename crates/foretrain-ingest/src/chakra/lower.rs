@@ -225,7 +225,7 @@ impl Lowering<'_, '_> {
             self.tally.timed += 1;
             attributes.set_i64(well_known::RECORDED_DURATION, at, work(node).nanos());
         } else {
-            attributes.set_str(well_known::PROVENANCE, at, "no duration".into());
+            attributes.set_str(well_known::PROVENANCE, at, well_known::NO_DURATION.into());
         }
         if let Some(start) = node.start {
             attributes.set_i64(well_known::RECORDED_START, at, start.nanos());

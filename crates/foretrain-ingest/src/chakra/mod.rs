@@ -11,6 +11,7 @@ use foretrain_graph::StepGraph;
 
 use crate::execution_trace::record::{Record, UnknownFields};
 use crate::execution_trace::{no_nodes, report_schema};
+use crate::graph_file::{ReadGraph, SeenIds, StatedRank};
 use message::{ChakraNode, Metadata};
 use wire::Value;
 
@@ -63,12 +64,12 @@ fn starts_a_node(mut bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// If the file is no sequence of messages, or none of its nodes can be used.
-pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<StepGraph> {
+pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<ReadGraph> {
     let mut messages = Messages { bytes, rest: bytes, cut: None };
     let mut unknown = UnknownFields::new();
     let mut schema = None;
     let mut nodes = Vec::new();
-    let mut seen = 0u64;
+    let (mut seen, mut ids) = (0u64, SeenIds::default());
     for (at, message) in messages.by_ref().enumerate() {
         if at == 0 && !message::is_node(message) {
             schema = Metadata::parse(message).schema;
@@ -76,7 +77,8 @@ pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<StepGraph> 
         }
         seen += 1;
         match ChakraNode::parse(message, &mut unknown) {
-            Ok(node) => nodes.push(node),
+            Ok(node) if ids.is_new(node.id, ledger) => nodes.push(node),
+            Ok(_) => {}
             Err(error) => {
                 ledger.record_at(
                     Severity::Dropped,
@@ -101,7 +103,8 @@ pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<StepGraph> 
     report_schema(schema.as_deref(), true, ledger);
     report_unknown(&unknown, ledger);
     ledger.cover("nodes read", nodes.len() as u64, seen);
-    build(nodes, schema.as_deref(), path, ledger)
+    let graph = build(nodes, schema.as_deref(), path, ledger)?;
+    Ok(ReadGraph { graph, schema, rank: StatedRank::Unknown })
 }
 
 /// Lowers Chakra nodes that were read from JSON.
@@ -111,18 +114,7 @@ pub(crate) fn from_records(
     path: &str,
     ledger: &mut Ledger,
 ) -> Result<StepGraph> {
-    let mut nodes = Vec::with_capacity(records.len());
-    for record in records {
-        match from_record(record) {
-            Some(node) => nodes.push(node),
-            None => ledger.record(
-                Severity::Dropped,
-                "node-without-id",
-                "a node without an id was left out",
-            ),
-        }
-    }
-    ledger.cover("nodes read", nodes.len() as u64, records.len() as u64);
+    let nodes = records.iter().filter_map(from_record).collect();
     let mut graph = build(nodes, None, path, ledger)?;
     if let Some(size) = world_size.and_then(|size| u32::try_from(size).ok()) {
         graph.meta.world_size = graph.meta.world_size.max(size);
@@ -157,23 +149,14 @@ fn from_record<'a>(record: &Record<'a>) -> Option<ChakraNode<'a>> {
     })
 }
 
+/// Builds the graph of nodes with distinct ids.
 fn build(
     mut nodes: Vec<ChakraNode<'_>>,
     schema: Option<&str>,
     path: &str,
     ledger: &mut Ledger,
 ) -> Result<StepGraph> {
-    // Stable: of nodes with one id the first in the file stays.
     nodes.sort_by_key(|node| node.id);
-    let before = nodes.len();
-    nodes.dedup_by_key(|node| node.id);
-    ledger.record_many(
-        Severity::Dropped,
-        "repeated-id",
-        "a second node with the same id was left out",
-        (before - nodes.len()) as u64,
-        None,
-    );
     if nodes.is_empty() {
         return Err(no_nodes(schema, path));
     }

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::loose::{Loose, plain_key};
 use super::record::{Record, UnknownFields};
+use crate::graph_file::SeenIds;
 
 /// What a JSON execution trace holds.
 #[derive(Debug, Default)]
@@ -17,6 +18,7 @@ pub(crate) struct Document<'a> {
     /// Chakra nodes as JSON (`workload_graph`) rather than PyTorch ones.
     pub(crate) chakra: bool,
     pub(crate) world_size: Option<u64>,
+    /// Nodes with distinct ids, in the order of the file.
     pub(crate) records: Vec<Record<'a>>,
     /// Nodes met, damaged ones included.
     pub(crate) seen: u64,
@@ -117,11 +119,20 @@ impl<'de> Visitor<'de> for NodesSeed<'_, 'de> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let mut ids = SeenIds::default();
         while let Some(raw) = seq.next_element::<&'de RawValue>()? {
             let place = self.document.seen;
             self.document.seen += 1;
             match Record::parse(raw.get(), &mut self.document.unknown) {
-                Ok(record) => self.document.records.push(record),
+                Ok(record) => match record.id {
+                    Some(id) if ids.is_new(id, self.ledger) => self.document.records.push(record),
+                    Some(_) => {}
+                    None => self.ledger.record(
+                        Severity::Dropped,
+                        "node-without-id",
+                        "a node without an id was left out",
+                    ),
+                },
                 Err(error) => self.ledger.record_at(
                     Severity::Dropped,
                     "damaged-node",

@@ -7,6 +7,7 @@ use foretrain_graph::GroupId;
 use super::draft::Draft;
 use super::parameters::{self, GroupKey, Parameters};
 use super::record::Record;
+use crate::graph_file::StatedRank;
 
 /// Name of the group when an operation tells none and the file lists none.
 const DEFAULT: &str = "0";
@@ -19,7 +20,8 @@ pub(super) struct Groups {
     declared: Vec<String>,
     addresses: Vec<i64>,
     assumed: u64,
-    rank: Option<(u64, i64)>,
+    /// The largest group that an operation named this rank in: size, place, global rank if told.
+    rank: Option<(u64, u32, Option<u32>)>,
 }
 
 impl Groups {
@@ -86,17 +88,22 @@ impl Groups {
         if let (true, Some((start, stride))) = (group.ranks.is_empty(), found.ranks) {
             group.ranks = spread(start, stride, group.size.into());
         }
-        if let Some(rank) = found.rank
-            && self.rank.is_none_or(|(size, _)| u64::from(group.size) > size)
+        if let Some(place) = found.rank.and_then(|place| u32::try_from(place).ok())
+            && self.rank.is_none_or(|(size, ..)| u64::from(group.size) > size)
         {
-            self.rank = Some((group.size.into(), rank));
+            let global = group.ranks.get(place as usize).copied();
+            self.rank = Some((group.size.into(), place, global));
         }
         id
     }
 
-    /// This rank, as its place in the largest group that an operation named it in.
-    pub(super) fn rank(&self) -> u32 {
-        self.rank.and_then(|(_, rank)| u32::try_from(rank).ok()).unwrap_or(0)
+    /// This rank: globally where the members of its largest group are known, else its place there.
+    pub(super) fn rank(&self) -> (u32, StatedRank) {
+        match self.rank {
+            Some((_, _, Some(global))) => (global, StatedRank::Global),
+            Some((_, place, None)) => (place, StatedRank::WithinGroup),
+            None => (0, StatedRank::Unknown),
+        }
     }
 
     /// Ranks of the job: the size of the largest group, at least 1.

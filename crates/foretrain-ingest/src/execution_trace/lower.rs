@@ -1,6 +1,7 @@
 //! From the records of a PyTorch execution trace to a step graph.
 //!
-//! Operators nest; only the innermost ones become nodes, so that no time is counted twice. Host
+//! Operators nest; only the innermost ones become nodes, so that no time is counted twice (and those
+//! whose arithmetic would get lost with them). Host
 //! operators run on the queue of their thread in the order of their ids, which PyTorch hands out
 //! as operators start. The nested records of one communication operation become one node.
 
@@ -8,21 +9,27 @@ use foretrain_core::diagnostics::Severity;
 use foretrain_core::{Ledger, Nanos};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{
-    CollectiveKind, Edge, EdgeKind, NodeId, NodeKind, Phase, QueueId, QueueKind, StepGraph,
+    CollectiveKind, Edge, EdgeKind, NodeId, NodeKind, QueueId, QueueKind, StepGraph,
 };
 use rustc_hash::FxHashMap;
 
-use super::communication::{self, Level};
+use super::communication;
 use super::draft::{CommFacts, Draft};
 use super::groups::Groups;
 use super::hierarchy::{self, Hierarchy};
 use super::parameters::Parameters;
 use super::record::Record;
+use super::shape::{Shape, is_metadata};
 use super::threads::{HostNode, ThreadOrder};
 use super::{adopt, flops, tensors};
+use crate::graph_file::StatedRank;
 
 /// Builds the graph. `records` are sorted by id, without repetitions.
-pub(super) fn lower(records: &[Record<'_>], path: &str, ledger: &mut Ledger) -> StepGraph {
+pub(super) fn lower(
+    records: &[Record<'_>],
+    path: &str,
+    ledger: &mut Ledger,
+) -> (StepGraph, StatedRank) {
     let mut hierarchy = Hierarchy::new(records, ledger);
     adopt::adopt(records, &mut hierarchy, ledger);
     let shape = Shape::new(records, &hierarchy);
@@ -45,76 +52,6 @@ pub(super) fn lower(records: &[Record<'_>], path: &str, ledger: &mut Ledger) -> 
         lowering.emit(index, ledger);
     }
     lowering.finish(path, ledger)
-}
-
-/// What a record is within the nesting.
-struct Shape {
-    level: Vec<Option<Level>>,
-    /// For a record that carries a communication operation: true.
-    carrier: Vec<bool>,
-    has_host_child: Vec<bool>,
-    device: Vec<bool>,
-    phase: Vec<Phase>,
-    /// The file holds device activity, so host operators only launch.
-    device_times: bool,
-}
-
-impl Shape {
-    fn new(records: &[Record<'_>], hierarchy: &Hierarchy) -> Self {
-        let device: Vec<bool> = records.iter().map(is_device).collect();
-        let level: Vec<_> = records.iter().zip(&device).map(|(r, &d)| level(r, d)).collect();
-        let mut carrier: Vec<bool> = level.iter().map(Option::is_some).collect();
-        let mut has_host_child = vec![false; records.len()];
-        let mut kernel_taken = vec![false; records.len()];
-        let mut phase = vec![Phase::Unknown; records.len()];
-        for &node in &hierarchy.order {
-            let node = node as usize;
-            let parent = hierarchy.parent[node].map(|p| p as usize);
-            phase[node] = own_phase(&records[node].name)
-                .unwrap_or_else(|| parent.map_or(Phase::Unknown, |p| phase[p]));
-            let Some(parent) = parent else { continue };
-            has_host_child[parent] |= !device[node] && !is_metadata(&records[node].name);
-            if level[node].is_some() && level[node] > level[parent] && level[parent].is_some() {
-                // Of several kernels of one operation the first carries it.
-                let repeated = device[node] && std::mem::replace(&mut kernel_taken[parent], true);
-                carrier[node] = !repeated;
-                carrier[parent] = false;
-            }
-        }
-        let device_times = records.iter().any(|r| is_device(r) && r.category.is_some());
-        Self { level, carrier, has_host_child, device, phase, device_times }
-    }
-}
-
-fn is_device(record: &Record<'_>) -> bool {
-    record.kernel_backend.is_some()
-        || record.category.as_deref().is_some_and(|category| {
-            let category = category.to_ascii_lowercase();
-            category == "kernel" || category.starts_with("gpu_mem")
-        })
-}
-
-fn level(record: &Record<'_>, device: bool) -> Option<Level> {
-    if device {
-        communication::is_communication_kernel(&record.name).then_some(Level::Kernel)
-    } else {
-        communication::host_level(&record.name)
-    }
-}
-
-/// Records that stand for no work: frames and lists of process groups.
-fn is_metadata(name: &str) -> bool {
-    hierarchy::is_frame(name) || name.contains("process_group:init")
-}
-
-fn own_phase(name: &str) -> Option<Phase> {
-    if name.starts_with("autograd::engine::evaluate_function") {
-        Some(Phase::Backward)
-    } else if name.starts_with("Optimizer.") || name.starts_with("## optimizer") {
-        Some(Phase::Optimizer)
-    } else {
-        None
-    }
 }
 
 /// What went in and came out.
@@ -158,7 +95,7 @@ impl Lowering<'_, '_> {
             self.emit_operation(index, ledger);
         } else if self.shape.device[index] {
             self.emit_device(index);
-        } else if !self.shape.has_host_child[index] {
+        } else if !self.shape.has_host_child[index] || self.shape.works[index] {
             self.emit_host(index, NodeKind::HostSegment);
         } else {
             self.tally.enclosing += 1;
@@ -339,7 +276,7 @@ impl Lowering<'_, '_> {
         if timed {
             attributes.set_i64(well_known::RECORDED_DURATION, at, work(record).nanos());
         } else {
-            attributes.set_str(well_known::PROVENANCE, at, "no duration".into());
+            attributes.set_str(well_known::PROVENANCE, at, well_known::NO_DURATION.into());
         }
         if let (Some(start), Some(end)) = interval(record) {
             self.tally.first_start =
@@ -408,7 +345,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn finish(mut self, path: &str, ledger: &mut Ledger) -> StepGraph {
+    fn finish(mut self, path: &str, ledger: &mut Ledger) -> (StepGraph, StatedRank) {
         self.recorded_dependencies(ledger);
         self.threads.link(&mut self.draft, ledger);
         self.link_streams();
@@ -417,7 +354,7 @@ impl Lowering<'_, '_> {
         let origin = self.tally.first_start;
         let recorded = origin.zip(self.tally.last_end).map(|(start, end)| end - start);
         self.groups.report(ledger);
-        let (rank, world) = (self.groups.rank(), self.groups.world_size(&self.draft));
+        let ((rank, stated), world) = (self.groups.rank(), self.groups.world_size(&self.draft));
         let mut graph = self.draft.finish();
         rebase_starts(&mut graph, origin);
         graph.meta.rank = rank;
@@ -425,7 +362,7 @@ impl Lowering<'_, '_> {
         graph.meta.step = "execution trace".into();
         graph.meta.recorded_step = recorded;
         graph.meta.source = path.to_owned();
-        graph
+        (graph, stated)
     }
 
     /// Dependencies beside the nesting: further control, data and synchronisation ones.
@@ -511,7 +448,7 @@ pub(crate) fn rebase_starts(graph: &mut StepGraph, origin: Option<Nanos>) {
     }
 }
 
-fn has_time(record: &Record<'_>) -> bool {
+pub(super) fn has_time(record: &Record<'_>) -> bool {
     record.duration.is_some_and(|duration| duration >= 0.0)
 }
 

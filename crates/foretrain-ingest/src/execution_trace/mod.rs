@@ -17,6 +17,7 @@ mod loose;
 pub(crate) mod lower;
 mod parameters;
 pub(crate) mod record;
+mod shape;
 pub(crate) mod tensors;
 mod threads;
 
@@ -24,11 +25,9 @@ use std::borrow::Cow;
 
 use foretrain_core::diagnostics::Severity;
 use foretrain_core::{InputError, Ledger, Result};
-use foretrain_graph::StepGraph;
-use memchr::memmem;
 
+use crate::graph_file::{ReadGraph, StatedRank};
 use document::Document;
-use record::Record;
 
 /// Versions seen in the wild, oldest first.
 pub(crate) const SCHEMAS: [&str; 9] = [
@@ -46,17 +45,6 @@ pub(crate) const SCHEMAS: [&str; 9] = [
 /// The newest version this reader was written for.
 pub(crate) const NEWEST_SCHEMA: &str = "1.1.1-chakra.0.0.4";
 
-/// Whether the beginning of a file (a few KiB, decompressed) looks like a JSON execution trace.
-pub fn looks_like(prefix: &[u8]) -> bool {
-    let head = &prefix[..prefix.len().min(4096)];
-    let has = |needle: &str| memmem::find(head, needle.as_bytes()).is_some();
-    head.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(byte))
-        == Some(&b'{')
-        && !has("\"traceEvents\"")
-        && (has("\"workload_graph\"")
-            || (has("\"schema\"") && (has("\"nodes\"") || has("\"pid\""))))
-}
-
 /// Reads a JSON execution trace of any schema into the step graph of its rank.
 ///
 /// `bytes` is the decompressed file and `path` its name for messages. What was repaired, inferred
@@ -64,7 +52,7 @@ pub fn looks_like(prefix: &[u8]) -> bool {
 ///
 /// # Errors
 /// If the file is no JSON object with nodes, or none of its nodes can be used.
-pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<StepGraph> {
+pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<ReadGraph> {
     let text = decode(bytes, ledger);
     let mut document = Document::parse(&text, path, ledger)?;
     report_schema(document.schema.as_deref(), !document.chakra, ledger);
@@ -77,15 +65,18 @@ pub fn read(bytes: &[u8], path: &str, ledger: &mut Ledger) -> Result<StepGraph> 
             Some(format!("\"{name}\"")),
         );
     }
-    if document.chakra {
-        return crate::chakra::from_records(&document.records, document.world_size, path, ledger);
-    }
-    sort_by_id(&mut document.records, ledger);
     ledger.cover("nodes read", document.records.len() as u64, document.seen);
+    if document.chakra {
+        let (records, world_size) = (&document.records, document.world_size);
+        let graph = crate::chakra::from_records(records, world_size, path, ledger)?;
+        return Ok(ReadGraph { graph, schema: document.schema, rank: StatedRank::Unknown });
+    }
+    document.records.sort_by_key(|record| record.id);
     if document.records.is_empty() {
         return Err(no_nodes(document.schema.as_deref(), path));
     }
-    Ok(lower::lower(&document.records, path, ledger))
+    let (graph, rank) = lower::lower(&document.records, path, ledger);
+    Ok(ReadGraph { graph, schema: document.schema, rank })
 }
 
 /// JSON is UTF-8; stray bytes are replaced rather than refused.
@@ -137,42 +128,5 @@ pub(crate) fn no_nodes(schema: Option<&str>, path: &str) -> InputError {
         .hint("record it again with a PyTorch release that writes a known schema")
         .hint("or use the Kineto trace of the same run"),
         _ => error.hint("record at least one training step between start() and stop()"),
-    }
-}
-
-fn sort_by_id(records: &mut Vec<Record<'_>>, ledger: &mut Ledger) {
-    let before = records.len();
-    records.retain(|record| record.id.is_some());
-    ledger.record_many(
-        Severity::Dropped,
-        "node-without-id",
-        "a node without an id was left out",
-        (before - records.len()) as u64,
-        None,
-    );
-    records.sort_by_key(|record| record.id);
-    let before = records.len();
-    records.dedup_by_key(|record| record.id);
-    ledger.record_many(
-        Severity::Dropped,
-        "repeated-id",
-        "a second node with the same id was left out",
-        (before - records.len()) as u64,
-        None,
-    );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_execution_traces_look_like_one() {
-        assert!(looks_like(b"{\n \"schema\": \"1.0.1\", \"pid\": 1, \"nodes\": []"));
-        assert!(looks_like(b"{\"workload_graph\": ["));
-        assert!(!looks_like(b"{\"schemaVersion\": 1, \"deviceProperties\": [], \"pid\": 3"));
-        assert!(!looks_like(b"{\"schema\": 1, \"traceEvents\": [{\"pid\": 3"));
-        assert!(!looks_like(b"\x12\x08schema\"nodes\""));
-        assert!(!looks_like(b""));
     }
 }

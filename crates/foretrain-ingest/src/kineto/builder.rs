@@ -344,7 +344,11 @@ impl<'a> Builder<'a> {
 
     /// Refuses a document in which nothing looks like PyTorch's profiler.
     fn refuse_foreign(&self) -> Result<()> {
-        if self.recognised > 0 || self.header.is_kineto {
+        // A list without any event is an empty trace, whoever wrote it.
+        let counts = &self.counts;
+        let events = counts.seen + counts.skipped + counts.points + counts.other_phases;
+        let is_empty = events == 0 && self.tracks.processes().next().is_none();
+        if self.recognised > 0 || self.header.is_kineto || is_empty {
             return Ok(());
         }
         let what = crate::source::sniff::foreign_name(self.tracks.processes());

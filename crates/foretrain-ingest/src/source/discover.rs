@@ -20,6 +20,8 @@ pub struct TraceFile {
     pub path: PathBuf,
     /// What it is.
     pub kind: FileKind,
+    /// Whether it was named itself, not found in a directory or by a pattern.
+    pub named: bool,
     /// Its size on the disk in bytes.
     pub size_bytes: u64,
     /// Rank as the start of the file or its name tells.
@@ -43,17 +45,15 @@ pub fn discover(inputs: &[PathBuf]) -> Result<(Vec<TraceFile>, Ledger)> {
     let mut files = Vec::new();
     for (path, named) in found {
         match examine(&path) {
-            Ok(file) if is_readable(&file.kind) => files.push(file),
+            Ok(file) if is_readable(&file.kind) => files.push(TraceFile { named, ..file }),
             Ok(file) if named => return Err(refusal(&file.kind, &path)),
             Err(error) if named => return Err(error),
-            Ok(file) => pass_over(&mut ledger, &path, &reason(&file.kind)),
+            Ok(file) => pass_over(&mut ledger, &path, file.kind.describe()),
             Err(error) => pass_over(&mut ledger, &path, error.message()),
         }
     }
     if files.is_empty() {
-        let places: Vec<String> = inputs.iter().map(|p| p.display().to_string()).collect();
-        return Err(InputError::new(format!("no traces found in {}", places.join(", ")))
-            .hint("name .json, .json.gz or .json.zst files that torch.profiler exported"));
+        return Err(nothing_found(inputs, &ledger));
     }
     ranks_from_siblings(&mut files);
     Ok((files, ledger))
@@ -61,21 +61,33 @@ pub fn discover(inputs: &[PathBuf]) -> Result<(Vec<TraceFile>, Ledger)> {
 
 /// Whether a reader exists for this kind.
 pub(crate) fn is_readable(kind: &FileKind) -> bool {
-    matches!(kind, FileKind::Kineto | FileKind::ExecutionTrace | FileKind::Chakra)
+    *kind == FileKind::Kineto || kind.is_graph()
 }
 
-fn reason(kind: &FileKind) -> String {
-    match kind {
-        FileKind::ForeignTimeline { what } => what.clone(),
-        FileKind::NotATrace { why } => why.clone(),
-        _ => "a trace".into(),
+/// The error where directories hold no trace: whether they are empty, or what was there.
+fn nothing_found(inputs: &[PathBuf], ledger: &Ledger) -> InputError {
+    let places: Vec<String> = inputs.iter().map(|p| p.display().to_string()).collect();
+    let places = places.join(", ");
+    let hint =
+        "name profiler traces (.json, .json.gz, .json.zst), execution traces or Chakra files";
+    match ledger.get("ignored-file") {
+        None => InputError::new(format!("no traces found in {places}: no files there")).hint(hint),
+        Some(ignored) => {
+            let first = ignored.places.first().map_or("", String::as_str);
+            let all = match ignored.count {
+                1 => format!("the only file is no trace: {first}"),
+                several => format!("none of {several} files is a trace; the first is {first}"),
+            };
+            InputError::new(format!("no traces found in {places}")).hint(all).hint(hint)
+        }
     }
 }
 
 /// The error for a file of a kind that cannot be read.
 pub(crate) fn refusal(kind: &FileKind, path: &Path) -> InputError {
-    let error = InputError::new(format!("this is {}, not a PyTorch profiler trace", reason(kind)))
-        .in_file(path);
+    let error =
+        InputError::new(format!("this is {}, not a PyTorch profiler trace", kind.describe()))
+            .in_file(path);
     match kind {
         FileKind::ForeignTimeline { .. } => {
             error.hint("record one with torch.profiler and export_chrome_trace")
@@ -165,11 +177,17 @@ fn examine(path: &Path) -> Result<TraceFile> {
     let kind = sniff(&head, &name);
     let (rank, rank_source) = match (stated_rank(&head), rank_of(&name)) {
         (Some(rank), _) => (Some(rank), "distributedInfo"),
-        (None, Some(NamedRank::Word(rank))) => (Some(rank), "file name"),
+        (None, Some(NamedRank::Word(rank) | NamedRank::Chakra(rank))) => (Some(rank), "file name"),
         _ => (None, ""),
     };
-    let rank_source = rank_source.into();
-    Ok(TraceFile { path: path.into(), kind, size_bytes: metadata.len(), rank, rank_source })
+    Ok(TraceFile {
+        path: path.into(),
+        kind,
+        named: false,
+        size_bytes: metadata.len(),
+        rank,
+        rank_source: rank_source.into(),
+    })
 }
 
 /// The rank in a `distributedInfo` near the start of the text.

@@ -5,6 +5,8 @@
 pub enum NamedRank {
     /// After a word such as "rank" or "worker".
     Word(u32),
+    /// Before Chakra's ending, as in `name.3.et`: the convention of that format.
+    Chakra(u32),
     /// Only a number at the end of the stem: means something next to its siblings.
     Trailing(u32),
 }
@@ -21,7 +23,14 @@ pub fn rank_of(file_name: &str) -> Option<NamedRank> {
             return Some(NamedRank::Word(rank));
         }
     }
-    trailing(stem(&lower)).map(NamedRank::Trailing)
+    chakra(&lower).map(NamedRank::Chakra).or(trailing(stem(&lower)).map(NamedRank::Trailing))
+}
+
+/// The number before `.et`.
+fn chakra(name: &str) -> Option<u32> {
+    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(name);
+    let (_, digits) = name.strip_suffix(".et")?.rsplit_once('.')?;
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { plausible(digits) } else { None }
 }
 
 /// The part of a file name before its endings.
@@ -71,7 +80,7 @@ mod tests {
 
     #[test]
     fn names_in_use_give_their_rank() {
-        use NamedRank::{Trailing, Word};
+        use NamedRank::{Chakra, Trailing, Word};
         for (name, want) in [
             ("rank0.json", Some(Word(0))),
             ("rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", Some(Word(34))),
@@ -82,6 +91,9 @@ mod tests {
             ("trace_r12.json", Some(Word(12))),
             ("megatron_kineto_5.json.gz", Some(Trailing(5))),
             ("7.json", Some(Trailing(7))),
+            ("Resnet50_DataParallel.45.et", Some(Chakra(45))),
+            ("chakra_trace.1.et.gz", Some(Chakra(1))),
+            ("workload.et", None),
             ("7f9abe8a4e8c_7101.1700560457683344186.pt.trace.json.gz", None),
             ("resnet_r50net.json", None),
             ("trace.json", None),

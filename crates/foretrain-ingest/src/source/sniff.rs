@@ -2,6 +2,7 @@
 
 use foretrain_trace::Category;
 
+use crate::chakra;
 use crate::json::{Damage, Document, Field, Limits, RawEvent, Sink};
 
 /// What a file is.
@@ -13,6 +14,8 @@ pub enum FileKind {
     ExecutionTrace,
     /// A Chakra execution trace, in protobuf or its older JSON form.
     Chakra,
+    /// A step graph that Foretrain saved.
+    StepGraph,
     /// A timeline or profile of another tool.
     ForeignTimeline {
         /// What it is, for a sentence "this is ...".
@@ -23,6 +26,25 @@ pub enum FileKind {
         /// What it is or lacks, for a sentence "this is ...".
         why: String,
     },
+}
+
+impl FileKind {
+    /// Whether the file holds a step graph rather than a timeline.
+    pub fn is_graph(&self) -> bool {
+        matches!(self, Self::ExecutionTrace | Self::Chakra | Self::StepGraph)
+    }
+
+    /// What it is, for a sentence "this is ...".
+    pub fn describe(&self) -> &str {
+        match self {
+            Self::Kineto => "a PyTorch profiler trace",
+            Self::ExecutionTrace => "a PyTorch execution trace",
+            Self::Chakra => "a Chakra execution trace",
+            Self::StepGraph => "a saved step graph",
+            Self::ForeignTimeline { what } => what,
+            Self::NotATrace { why } => why,
+        }
+    }
 }
 
 /// Bytes of text that [`sniff`] wants to see.
@@ -38,7 +60,7 @@ pub fn sniff(head: &[u8], name: &str) -> FileKind {
     match text.first() {
         None => not_a_trace("an empty file"),
         Some(b'{' | b'[') => sniff_json(text),
-        Some(_) if looks_like_chakra(head, name) => FileKind::Chakra,
+        Some(_) if chakra::looks_like(head) => FileKind::Chakra,
         Some(_) => not_a_trace(plain_or_binary(head, name)),
     }
 }
@@ -56,7 +78,9 @@ fn by_magic(head: &[u8]) -> Option<FileKind> {
         [b'P', b'K', 3 | 5, ..] => not_a_trace("a zip archive; unpack it first"),
         [b'B', b'Z', b'h', ..] => not_a_trace("a bzip2 file; unpack it first"),
         [0xfd, b'7', b'z', b'X', b'Z', ..] => not_a_trace("an xz file; unpack it first"),
-        [b'P', b'A', b'R', b'1', ..] => not_a_trace("a Parquet table"),
+        // The edge table, a Parquet file too, comes first in a graph's file.
+        _ if head.starts_with(b"PAR1PAR1") => FileKind::StepGraph,
+        [b'P', b'A', b'R', b'1', ..] => not_a_trace("a Parquet table without a step graph"),
         [0x80, 2..=5, ..] => foreign("a pickle, such as a PyTorch memory snapshot"),
         _ if head.starts_with(b"SQLite format 3\0") => {
             foreign("an SQLite database, such as an Nsight Systems or rocpd export")
@@ -64,23 +88,6 @@ fn by_magic(head: &[u8]) -> Option<FileKind> {
         _ if head.get(257..262) == Some(b"ustar") => not_a_trace("a tar archive; unpack it first"),
         _ => return None,
     })
-}
-
-/// Chakra's protobuf begins with a short length-delimited header message whose first field is a
-/// version, a message or absent; nothing else begins so, except by name.
-fn looks_like_chakra(head: &[u8], name: &str) -> bool {
-    let stem = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(name);
-    if stem.ends_with(".et") || stem.ends_with(".chakra") {
-        return true;
-    }
-    match head {
-        [length, 0x0a, text, rest @ ..] if usize::from(*length) >= usize::from(*text) + 2 => {
-            let version = rest.get(..usize::from(*text)).unwrap_or(&[]);
-            !version.is_empty()
-                && version.iter().all(|b| b.is_ascii_digit() || b".-chakr".contains(b))
-        }
-        _ => false,
-    }
 }
 
 fn plain_or_binary(head: &[u8], name: &str) -> &'static str {
@@ -173,6 +180,10 @@ fn sniff_timeline(survey: &Survey, has: &dyn Fn(&str) -> bool) -> FileKind {
     if survey.known > 0 || ascend || kineto_header.iter().any(|key| has(key)) {
         return FileKind::Kineto;
     }
+    if survey.events == 0 && survey.complete {
+        // An empty trace, whoever wrote it.
+        return FileKind::Kineto;
+    }
     let what = foreign_name(survey.processes.iter().map(String::as_str));
     // Metadata alone tells little: then the reader decides once it has seen the events.
     if undecided && survey.uncategorised == 0 && survey.processes.is_empty() {
@@ -261,6 +272,8 @@ mod tests {
             ("\x10\x0a\x050.0.4", "x.et", FileKind::Chakra),
             ("\x07\x0a\x050.0.4", "x.bin", FileKind::Chakra),
             (r#"{"workload_graph": [{"Id": 1"#, "a", FileKind::Chakra),
+            (r#"{"traceEvents": []}"#, "a", FileKind::Kineto),
+            ("PAR1PAR1\x15\x04", "a", FileKind::StepGraph),
         ] {
             assert_eq!(sniff(text.as_bytes(), name), want, "{text}");
         }
@@ -287,6 +300,7 @@ mod tests {
             ("{\"name\": \"left-pad\"}", "without"),
             ("", "empty"),
             ("PK\x03\x04", "zip"),
+            ("PAR1\x15\x04", "Parquet table without"),
             ("hello", "text"),
         ] {
             match sniff(text.as_bytes(), "x") {

@@ -1,4 +1,7 @@
-//! Shared by the tests of both trace readers: real files, and what must hold for any graph.
+//! Shared by the tests of the graph readers: made-up and real files, and what must hold for any
+//! graph.
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::allow_attributes, reason = "an expectation would fail where all is used")]
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -88,7 +88,7 @@ fn rank(file: &FileResult) -> Option<u32> {
 fn set_name(name: &str) -> Option<String> {
     let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
     let rank = match rank_of(file)? {
-        NamedRank::Word(rank) | NamedRank::Trailing(rank) => rank,
+        NamedRank::Word(rank) | NamedRank::Chakra(rank) | NamedRank::Trailing(rank) => rank,
     };
     let runs = digit_runs(file);
     let is_rank = |&(from, to): &(usize, usize)| file[from..to].parse() == Ok(rank);

@@ -1,6 +1,6 @@
 //! The JSON of `inspect`.
 
-use foretrain_core::{Bandwidth, Bytes, Ledger, Nanos};
+use foretrain_core::{Bandwidth, Bytes, Nanos};
 use foretrain_predict::inspect::{
     Activity, CollectiveRow, DeviceActivity, Inspection, RankInspection, RankRelation, StepPattern,
     StepTime, Together,
@@ -9,7 +9,7 @@ use foretrain_trace::align::Spread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::common::{CoverageReport, LedgerReport, finite};
+use super::common::{LedgerReport, finite};
 use super::predict::OwnerReport;
 
 /// What is in a job's traces.
@@ -204,25 +204,20 @@ pub struct RankClockReport {
 }
 
 impl InspectReport {
-    /// The report of an inspection and of all that reading and analysing the traces met.
-    pub fn new(inspection: &Inspection, ledger: &Ledger) -> Self {
+    /// The report of an inspection.
+    pub fn new(inspection: &Inspection) -> Self {
         let (together, cannot_merge) = match &inspection.relation {
             Some(RankRelation::Together(together)) => (Some(together.as_ref().into()), None),
             Some(RankRelation::CannotMerge(why)) => (None, Some(why.clone())),
             None => (None, None),
         };
-        let coverage = inspection.coverage.iter().map(|(what, coverage)| CoverageReport {
-            what: what.clone(),
-            used: coverage.used,
-            total: coverage.total,
-        });
         Self {
             schema: "foretrain/inspect/1".into(),
             ranks: inspection.ranks.iter().map(Into::into).collect(),
             together,
             cannot_merge,
             warnings: inspection.warnings.clone(),
-            ledger: LedgerReport { coverage: coverage.collect(), ..ledger.into() },
+            ledger: (&inspection.ledger).into(),
         }
     }
 }

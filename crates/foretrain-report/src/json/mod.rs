@@ -3,12 +3,13 @@
 //! The structs here mirror the answers and belong to no one else, so that internals may change
 //! without breaking a reader. Conventions: times are integer nanoseconds in fields that end in
 //! `_ns`, sizes are integer bytes, rates say their unit; what is not known is `null`; a number is
-//! never infinite and never "not a number". Documents carry `"schema": "foretrain/VERB/1"`; the
+//! never infinite and never "not a number". Documents carry `"schema": "foretrain/ANSWER/1"`; the
 //! number grows when a field changes its meaning or goes away, not when one is added.
 
 mod common;
 mod hardware;
 mod inspect;
+mod inspect_graph;
 mod predict;
 mod validate;
 
@@ -17,6 +18,10 @@ pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelRep
 pub use inspect::{
     ActivityReport, CollectiveUseReport, InspectReport, RankClockReport, RankReport, SpreadReport,
     StepReport, TogetherReport, UnclassifiedReport,
+};
+pub use inspect_graph::{
+    GraphReport, GraphTimesReport, GroupReport, InspectGraphReport, NodeTallyReport, NodesReport,
+    OperationReport,
 };
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -30,8 +35,9 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Verbs whose JSON has a published schema.
-pub const VERBS: [&str; 4] = ["hardware", "inspect", "predict", "validate"];
+/// Answers whose JSON has a published schema: verbs, and `inspect-graph` for what `inspect` says of
+/// graphs.
+pub const ANSWERS: [&str; 5] = ["hardware", "inspect", "inspect-graph", "predict", "validate"];
 
 /// The JSON text of a report, indented, with a line feed at its end.
 pub fn to_text<T: Serialize>(report: &T) -> String {
@@ -42,21 +48,22 @@ pub fn to_text<T: Serialize>(report: &T) -> String {
     text
 }
 
-/// The JSON Schema (draft 2020-12) of a verb's `--json` output.
+/// The JSON Schema (draft 2020-12) of an answer.
 ///
 /// # Errors
-/// If the verb has no JSON output; the error names those that have.
-pub fn schema(verb: &str) -> Result<Value> {
+/// If there is no such answer; the error names those there are.
+pub fn schema(answer: &str) -> Result<Value> {
     // What is written, not what could be read: a field that is always there is required.
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let schema = match verb {
+    let schema = match answer {
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
+        "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
         other => {
             return Err(InputError::new(format!("no JSON schema for {other:?}"))
-                .hint(format!("there is one for {}", VERBS.join(", "))));
+                .hint(format!("there is one for {}", ANSWERS.join(", "))));
         }
     };
     Ok(schema.to_value())
@@ -75,7 +82,7 @@ mod tests {
     /// With `FORETRAIN_UPDATE_SCHEMAS` set the files are written anew.
     #[test]
     fn published_schemas_are_up_to_date() {
-        for verb in VERBS {
+        for verb in ANSWERS {
             let now = to_text(&schema(verb).unwrap());
             let path = published(verb);
             if std::env::var_os("FORETRAIN_UPDATE_SCHEMAS").is_some() {

@@ -3,12 +3,12 @@
 use foretrain_core::{Bandwidth, Bytes, Nanos};
 
 use super::TextStyle;
+use super::ledger::{ledger, warnings};
 use super::sheet::Sheet;
 use super::table::{Side, Table};
 use super::units::{counted, gb_per_s, ms, name, percent, percent_of, size};
 use crate::json::{
-    CollectiveUseReport, InspectReport, LedgerReport, OwnerReport, RankReport, StepReport,
-    TogetherReport,
+    CollectiveUseReport, InspectReport, OwnerReport, RankReport, StepReport, TogetherReport,
 };
 
 /// Steps listed one by one; the rest is summed up.
@@ -39,17 +39,11 @@ pub fn inspect(report: &InspectReport, style: TextStyle) -> String {
         stragglers(together, &mut sheet);
     }
     ledger(&report.ledger, &mut sheet);
-    let warnings = report.warnings.iter().chain(&report.cannot_merge);
-    for (number, warning) in warnings.enumerate() {
-        if number == 0 {
-            sheet.blank();
-        }
-        sheet.warning(&name(warning, 600));
-    }
+    warnings(report.warnings.iter().chain(&report.cannot_merge), &mut sheet);
     sheet.finish()
 }
 
-fn nanos(value: i64) -> Nanos {
+pub(super) fn nanos(value: i64) -> Nanos {
     Nanos::from_nanos(value)
 }
 
@@ -105,7 +99,7 @@ fn ranks(report: &InspectReport, sheet: &mut Sheet) {
     }
 }
 
-fn more(all: usize, listed: usize) -> Option<usize> {
+pub(super) fn more(all: usize, listed: usize) -> Option<usize> {
     all.checked_sub(listed).filter(|more| *more > 0)
 }
 
@@ -119,7 +113,7 @@ fn busy(rank: &RankReport) -> String {
     rank.activity.as_ref().map_or_else(|| "n/a".into(), share)
 }
 
-fn file_name(path: &str) -> String {
+pub(super) fn file_name(path: &str) -> String {
     name(path.rsplit(['/', '\\']).next().unwrap_or(path), 60)
 }
 
@@ -231,21 +225,25 @@ fn collectives(rank: &RankReport, sheet: &mut Sheet) {
     }
 }
 
-fn collective_row(used: &CollectiveUseReport) -> Vec<String> {
-    let rate = |rate: Option<f64>| {
-        rate.map_or_else(|| "n/a".into(), |r| gb_per_s(Bandwidth::from_bytes_per_sec(r)))
-    };
-    let role = match used.role.as_str() {
+/// A group's name with its role in short.
+pub(super) fn group(group: &str, role: &str) -> String {
+    let role = match role {
         "data-parallel" => " (DP)",
         "tensor-parallel" => " (TP)",
         "pipeline-parallel" => " (PP)",
         "expert-parallel" => " (EP)",
         _ => "",
     };
-    let group = format!("{}{role}", name(&used.group, 24));
+    format!("{}{role}", name(group, 24))
+}
+
+fn collective_row(used: &CollectiveUseReport) -> Vec<String> {
+    let rate = |rate: Option<f64>| {
+        rate.map_or_else(|| "n/a".into(), |r| gb_per_s(Bandwidth::from_bytes_per_sec(r)))
+    };
     vec![
         used.collective.clone(),
-        group,
+        group(&used.group, &used.role),
         used.ranks.map_or_else(|| "?".into(), |n| n.to_string()),
         size(used.bytes.map(Bytes::new)),
         format!("{:.1}", used.per_step),
@@ -295,49 +293,4 @@ fn stragglers(together: &TogetherReport, sheet: &mut Sheet) {
             ms(nanos(together.transfer_ns)),
         ),
     );
-}
-
-fn ledger(ledger: &LedgerReport, sheet: &mut Sheet) {
-    if !ledger.coverage.is_empty() {
-        sheet.heading("Coverage");
-        let mut table = Table::new(&[
-            ("Of", Side::Left),
-            ("Used", Side::Right),
-            ("Seen", Side::Right),
-            ("", Side::Right),
-        ]);
-        for line in &ledger.coverage {
-            let share = match line.total {
-                0 => "-".into(),
-                total => percent(line.used as f64 / total as f64),
-            };
-            table.row(vec![
-                name(&line.what, 60),
-                line.used.to_string(),
-                line.total.to_string(),
-                share,
-            ]);
-        }
-        sheet.table(table);
-    }
-    if ledger.findings.is_empty() {
-        return;
-    }
-    sheet.heading("Findings");
-    let mut table = Table::new(&[
-        ("What", Side::Left),
-        ("Times", Side::Right),
-        ("Message", Side::Left),
-        ("First place", Side::Left),
-    ]);
-    for finding in &ledger.findings {
-        table.row(vec![
-            finding.severity.clone(),
-            finding.count.to_string(),
-            name(&finding.message, 160),
-            name(finding.places.first().map_or("", String::as_str), 80),
-        ]);
-    }
-    table.keep_whole([0, 1]);
-    sheet.table(table);
 }

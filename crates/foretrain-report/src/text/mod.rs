@@ -5,6 +5,8 @@
 
 mod hardware;
 mod inspect;
+mod inspect_graph;
+mod ledger;
 mod predict;
 mod sheet;
 mod table;
@@ -15,6 +17,7 @@ pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };
 pub use inspect::inspect;
+pub use inspect_graph::inspect_graph;
 pub use predict::{PredictView, predict};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;

@@ -1,0 +1,8 @@
+//! Troubles that users of profilers reported, end to end: the smallest input that shows one, and
+//! what the command has to say.
+
+mod communication;
+mod damage;
+mod graphs;
+mod launches;
+mod ranks;
