@@ -40,26 +40,6 @@ pub(crate) struct Job {
     pub(crate) reading: Ledger,
 }
 
-impl Input {
-    /// The traces, for a verb that needs their timelines.
-    pub(crate) fn traces(self, verb: &str) -> Result<Job> {
-        match self {
-            Self::Traces(job) => Ok(job),
-            Self::Graphs(graphs, _) => Err(needs_traces(&graphs, verb).into()),
-        }
-    }
-}
-
-fn needs_traces(graphs: &[GraphFile], verb: &str) -> InputError {
-    let first = graphs.first();
-    let what = first.map_or("a graph", |file| file.kind.describe());
-    let path = first.map_or("", |file| file.path.as_str());
-    InputError::new(format!("`{verb}` needs profiler traces; this is {what}"))
-        .in_file(path)
-        .hint("name the profiler traces of the same run")
-        .hint("`inspect` and `export` read this file as it is")
-}
-
 impl Source {
     /// Reads all ranks, and analyses traces, in parallel. The result does not depend on the
     /// threads.

@@ -39,6 +39,9 @@ pub(crate) struct Joint {
 /// What the engine lets meet: an operation of a matched group, by its number within a step.
 type Place = (u32, Channel, u32);
 
+/// Where each communication node of a step that meets others does so.
+type Places = BTreeMap<NodeId, Place>;
+
 /// Each kind of collective of a group is one sequence, messages are one per direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Channel {
@@ -174,7 +177,7 @@ impl Joining<'_> {
         groups: &GroupNumbers,
         transfers: &BTreeMap<Place, Nanos>,
     ) -> Result<usize, String> {
-        let places: Vec<FxHashMap<NodeId, Place>> = members
+        let places: Vec<Places> = members
             .iter()
             .map(|member| {
                 let graph = &member.graph;
@@ -202,7 +205,7 @@ impl Joining<'_> {
     }
 
     /// How many operations meet, if every rank that shares a group issues each of them.
-    fn count_meetings(&self, places: &[FxHashMap<NodeId, Place>]) -> Result<usize, String> {
+    fn count_meetings(&self, places: &[Places]) -> Result<usize, String> {
         let mut present: BTreeMap<Place, usize> = BTreeMap::new();
         let mut holders: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
         for (member, places) in places.iter().enumerate() {
@@ -225,7 +228,7 @@ impl Joining<'_> {
 
 /// Operations without a partner at hand keep their recorded time: they move to groups of their
 /// own, where the engine lets them wait for nobody.
-fn part_unplaced(graph: &mut StepGraph, places: &FxHashMap<NodeId, Place>) {
+fn part_unplaced(graph: &mut StepGraph, places: &Places) {
     let unplaced: Vec<NodeId> =
         communication(graph).filter(|id| !places.contains_key(id)).collect();
     let shared: FxHashSet<GroupId> = places.keys().filter_map(|&id| graph.node(id).group).collect();

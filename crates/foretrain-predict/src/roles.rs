@@ -1,6 +1,6 @@
 //! What each communicator group is for, and how it grows with the job.
 
-use foretrain_graph::{CollectiveKind, NodeKind, Phase, StepGraph};
+use foretrain_graph::{CollectiveKind, Glob, NodeKind, Phase, StepGraph};
 
 /// What a group of ranks splits among its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,30 @@ impl Role {
     }
 }
 
+impl Role {
+    /// Reads a role as people write it: `dp`, `tp`, `pp`, `ep`, or the full words.
+    pub fn parse(text: &str) -> Option<Self> {
+        [
+            ("dp", Self::DataParallel),
+            ("tp", Self::TensorParallel),
+            ("pp", Self::PipelineParallel),
+            ("ep", Self::ExpertParallel),
+        ]
+        .into_iter()
+        .find(|(short, role)| text.eq_ignore_ascii_case(short) || text == role.as_str())
+        .map(|(_, role)| role)
+    }
+}
+
+/// A role that somebody who knows the job gives to groups.
+#[derive(Clone, Debug)]
+pub struct GivenRole {
+    /// Names of the groups.
+    pub groups: Glob,
+    /// Their role.
+    pub role: Role,
+}
+
 /// A group's role and why it is believed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupRole {
@@ -46,11 +70,15 @@ pub struct GroupRole {
     pub reason: String,
 }
 
-/// The role of each group of a step, from its description if that tells, else from what the step
-/// uses it for.
-pub fn group_roles(graph: &StepGraph) -> Vec<GroupRole> {
+/// The role of each group of a step: the first given one that matches its name, else from its
+/// description if that tells, else from what the step uses it for.
+pub fn group_roles(graph: &StepGraph, given: &[GivenRole]) -> Vec<GroupRole> {
     (0..graph.groups.len())
         .map(|group| {
+            let name = &graph.groups[group].name;
+            if let Some(given) = given.iter().find(|given| given.groups.matches(name)) {
+                return GroupRole { group, role: given.role, reason: "as given".into() };
+            }
             let described = from_description(&graph.groups[group].role);
             let (role, reason) = match described {
                 Some(role) => (role, format!("described as \"{}\"", graph.groups[group].role)),
@@ -132,6 +160,25 @@ fn from_use(graph: &StepGraph, group: usize) -> (Role, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foretrain_graph::Group;
+
+    #[test]
+    fn given_roles_come_first() {
+        let mut graph = StepGraph::new();
+        for name in ["dp_0", "dp_1", "rest"] {
+            graph.add_group(Group { name: name.into(), role: "tp".into(), ..Group::default() });
+        }
+        let given = [GivenRole { groups: Glob::new("dp_*"), role: Role::DataParallel }];
+        let roles: Vec<Role> = group_roles(&graph, &given).iter().map(|r| r.role).collect();
+        assert_eq!(roles, [Role::DataParallel, Role::DataParallel, Role::TensorParallel]);
+    }
+
+    #[test]
+    fn roles_are_read_in_both_spellings() {
+        assert_eq!(Role::parse("DP"), Some(Role::DataParallel));
+        assert_eq!(Role::parse("pipeline-parallel"), Some(Role::PipelineParallel));
+        assert_eq!(Role::parse("zero"), None);
+    }
 
     #[test]
     fn descriptions_are_read_as_words() {

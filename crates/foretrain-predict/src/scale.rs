@@ -20,6 +20,7 @@ use foretrain_rewrite::BucketCaps;
 
 use crate::answer::Prediction;
 use crate::recording::Recording;
+use crate::roles::GivenRole;
 
 use base::Base;
 use notes::warn_about_answer;
@@ -42,6 +43,8 @@ pub struct PredictOptions {
     pub buckets: BucketCaps,
     /// Gradient bytes of one replica's rank, where the trace does not show them.
     pub gradient_bytes: Option<Bytes>,
+    /// What groups are for, where that is known better than the recording shows.
+    pub roles: Vec<GivenRole>,
 }
 
 /// Predicts step times of a job recorded on one or more ranks.
@@ -57,7 +60,7 @@ pub fn predict(
     options: &PredictOptions,
 ) -> Result<Prediction> {
     let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
-    let ranks = Ranks::of_recordings(recordings, &mut evidence, &mut warnings)?;
+    let ranks = Ranks::of_recordings(recordings, &options.roles, &mut evidence, &mut warnings)?;
     let sources = recordings.iter().map(|r| r.trace.meta.path.clone()).collect();
     predict_ranks(Start { ranks, sources, evidence, warnings }, cluster, catalogue, options)
 }
@@ -74,7 +77,7 @@ pub fn predict_graphs(
     options: &PredictOptions,
 ) -> Result<Prediction> {
     let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
-    let ranks = Ranks::of_graphs(graphs, &mut evidence, &mut warnings)?;
+    let ranks = Ranks::of_graphs(graphs, &options.roles, &mut evidence, &mut warnings)?;
     let sources = graphs.iter().map(|graph| graph.meta.source.clone()).collect();
     predict_ranks(Start { ranks, sources, evidence, warnings }, cluster, catalogue, options)
 }

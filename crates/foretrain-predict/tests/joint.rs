@@ -33,6 +33,7 @@ fn options(recorded_on: &Cluster, gpus: &[u32]) -> PredictOptions {
         replica_batch: None,
         buckets: BucketCaps::default(),
         gradient_bytes: None,
+        roles: Vec::new(),
     }
 }
 

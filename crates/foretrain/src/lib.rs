@@ -50,6 +50,7 @@
 //!     replica_batch: Some(32.0),
 //!     buckets: BucketCaps::default(),
 //!     gradient_bytes: None,
+//!     roles: Vec::new(), // deduced from names and use
 //! };
 //! let prediction = predict(&recordings, &catalogue.cluster("dgx-a100")?, catalogue, &options)?;
 //!

@@ -1,6 +1,8 @@
 //! Values with units and ranges, as people write them.
 
 use foretrain::core::{Bytes, Nanos};
+use foretrain::graph::Glob;
+use foretrain::predict::roles::{GivenRole, Role};
 
 /// A number and the unit behind it, with or without a space.
 fn split(text: &str) -> Result<(f64, &str), String> {
@@ -48,6 +50,14 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
         _ => return Err(format!("unknown unit {unit:?}; write s, ms, us or ns")),
     };
     if nanos < 9e18 { Ok(Nanos::from_nanos_f64(nanos)) } else { Err("too long a time".into()) }
+}
+
+/// Groups and their role: `dp_*=dp`.
+pub(super) fn role(text: &str) -> Result<GivenRole, String> {
+    let (groups, role) = text.rsplit_once('=').ok_or("expected GROUPS=ROLE, as in 'dp_*=dp'")?;
+    let role = Role::parse(role.trim())
+        .ok_or_else(|| format!("unknown role {role:?}; write dp, tp, pp or ep"))?;
+    Ok(GivenRole { groups: Glob::new(groups.trim()), role })
 }
 
 /// Two times: `10ms..50ms`.

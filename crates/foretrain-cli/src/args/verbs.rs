@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use foretrain::core::{Bytes, Nanos};
+use foretrain::predict::roles::GivenRole;
 
 use super::read::Traces;
 use super::values;
@@ -72,6 +73,10 @@ pub(super) struct Predict {
     /// Gradient bytes of one rank, where the trace does not show them, as in 1.5GiB.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     gradient_bytes: Option<Bytes>,
+    /// What groups are for, as in 'dp_*=dp': dp, tp, pp or ep; may be given several times [default:
+    /// deduced from names and use].
+    #[arg(long = "role", value_name = "GROUPS=ROLE", value_parser = values::role)]
+    roles: Vec<GivenRole>,
     /// Catalogue file with further devices, nodes and clusters; may be given several times.
     #[arg(long, value_name = "FILE")]
     hardware: Vec<PathBuf>,
@@ -178,6 +183,7 @@ impl From<Predict> for predict::Options {
             replica_batch: args.replica_batch,
             bucket_cap: args.bucket_cap_mb.map(|mib| Bytes::from_f64(mib * 1024.0 * 1024.0)),
             gradient_bytes: args.gradient_bytes,
+            roles: args.roles,
             hardware: args.hardware,
             explain: args.explain,
         }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use foretrain::core::{Bytes, Nanos};
-use foretrain::predict::{PredictOptions, predict};
+use foretrain::graph::StepGraph;
+use foretrain::predict::roles::GivenRole;
+use foretrain::predict::{PredictOptions, predict, predict_graphs};
 use foretrain::report::json::{self, PredictReport};
 use foretrain::report::text::{self, PredictView};
 use foretrain::rewrite::BucketCaps;
@@ -12,7 +14,7 @@ use super::Answer;
 use super::hardware::catalogue;
 use crate::failure::Result;
 use crate::output::Output;
-use crate::recordings::Source;
+use crate::recordings::{Input, Source};
 
 /// What to predict.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) replica_batch: Option<f64>,
     pub(crate) bucket_cap: Option<Bytes>,
     pub(crate) gradient_bytes: Option<Bytes>,
+    pub(crate) roles: Vec<GivenRole>,
     pub(crate) hardware: Vec<PathBuf>,
     pub(crate) explain: bool,
 }
@@ -38,7 +41,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     for &gpus in &options.gpus {
         cluster.nodes_for(u64::from(gpus))?;
     }
-    let job = options.source.read(output)?.traces("predict")?;
+    let input = options.source.read(output)?;
     let asked = PredictOptions {
         recorded_on,
         unprofiled_step: options.unprofiled_step,
@@ -46,13 +49,20 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         replica_batch: options.replica_batch,
         buckets: options.bucket_cap.map_or_else(BucketCaps::default, BucketCaps::uniform),
         gradient_bytes: options.gradient_bytes,
+        roles: options.roles.clone(),
     };
-    let prediction = predict(&job.recordings, &cluster, &catalogue, &asked)?;
+    let (prediction, ledger) = match input {
+        Input::Traces(job) => (predict(&job.recordings, &cluster, &catalogue, &asked)?, job.ledger),
+        Input::Graphs(files, ledger) => {
+            let graphs: Vec<StepGraph> = files.into_iter().map(|file| file.graph).collect();
+            (predict_graphs(&graphs, &cluster, &catalogue, &asked)?, ledger)
+        }
+    };
     let text = if output.json() {
-        json::to_text(&PredictReport::new(&prediction, &job.ledger))
+        json::to_text(&PredictReport::new(&prediction, &ledger))
     } else {
         let view = PredictView { explain: options.explain };
-        text::predict(&prediction, &job.ledger, view, output.style())
+        text::predict(&prediction, &ledger, view, output.style())
     };
     output.answer(&text)?;
     Ok(Answer::Yes)

@@ -118,7 +118,7 @@ fn roles(recording: &Recording, step: Option<usize>) -> BTreeMap<usize, Role> {
     let Some(graph) = step.and_then(|step| recording.graphs.get(step)) else {
         return BTreeMap::new();
     };
-    let roles = group_roles(graph);
+    let roles = group_roles(graph, &[]);
     let group_of_row: BTreeMap<u32, usize> = recording
         .collectives
         .ops

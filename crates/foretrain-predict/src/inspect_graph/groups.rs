@@ -58,7 +58,7 @@ pub(super) fn operations(graph: &StepGraph) -> Vec<OperationRow> {
             durations.push(node.work.nanos() as f64);
         }
     }
-    let roles = group_roles(graph);
+    let roles = group_roles(graph, &[]);
     let rows = by_key.into_iter().map(|((kind, group, bytes), (count, durations))| {
         let entry = group.and_then(|group| graph.groups.get(group));
         let at = |q| stats::quantile(&durations, q).map(Nanos::from_nanos_f64);
@@ -85,7 +85,7 @@ pub(super) fn uses(graph: &StepGraph) -> Vec<GroupUse> {
             operations[group.index()] += 1;
         }
     }
-    let rows = graph.groups.iter().zip(group_roles(graph)).zip(operations);
+    let rows = graph.groups.iter().zip(group_roles(graph, &[])).zip(operations);
     rows.map(|((group, role), operations)| GroupUse {
         name: group.name.clone(),
         role: role.role,

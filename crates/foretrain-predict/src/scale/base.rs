@@ -7,7 +7,7 @@ use foretrain_hardware::{Catalogue, Cluster};
 use super::cost::Machines;
 use super::gradients::has_backward;
 use super::noise::Noise;
-use super::notes::{describe_base, role_evidence};
+use super::notes::{describe_base, role_evidence, warn_about_communication};
 use super::origin::Origin;
 use super::ranks::{Class, Ranks};
 use super::simulate::Simulated;
@@ -76,6 +76,7 @@ impl<'a> Base<'a> {
         }
         let lead = ranks.lead();
         role_evidence(&lead.graph, &lead.layout, &mut evidence);
+        warn_about_communication(&lead.graph, &lead.layout, &mut warnings);
         let recorded = Recorded {
             sources,
             rank: origin.rank,

@@ -27,6 +27,9 @@ pub(super) struct Cost {
     pub(super) ranks: u32,
 }
 
+/// The communication nodes of a step and what each costs.
+pub(super) type Costs = Vec<(NodeId, Cost)>;
+
 /// Where communication was recorded and where it is asked for.
 pub(super) struct Machines<'a> {
     pub(super) layout: &'a Layout,
@@ -43,7 +46,7 @@ struct Fabrics {
 
 impl Machines<'_> {
     /// Time of every recorded communication node with `replicas` replicas.
-    pub(super) fn costs(&self, graph: &StepGraph, replicas: u32) -> Result<Vec<(NodeId, Cost)>> {
+    pub(super) fn costs(&self, graph: &StepGraph, replicas: u32) -> Result<Costs> {
         let mut fabrics: FxHashMap<Option<GroupId>, Fabrics> = FxHashMap::default();
         let mut costs = Vec::new();
         for node in collectives(graph) {

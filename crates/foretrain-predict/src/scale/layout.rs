@@ -3,7 +3,7 @@
 use foretrain_cost::GroupPlacement;
 use foretrain_graph::StepGraph;
 
-use crate::roles::{GroupRole, Role, group_roles};
+use crate::roles::{GivenRole, GroupRole, Role, group_roles};
 
 /// How ranks are laid out in the recorded job.
 #[derive(Clone, Debug)]
@@ -14,12 +14,16 @@ pub(super) struct Layout {
     pub(super) replica_size: u32,
     /// Role of each group.
     pub(super) roles: Vec<GroupRole>,
+    /// Members of each group; a group whose size is not recorded is taken for the whole job.
+    sizes: Vec<u32>,
 }
 
 impl Layout {
-    pub(super) fn new(world_size: u32, graph: &StepGraph) -> Self {
-        let roles = group_roles(graph);
-        let size = |r: &GroupRole| graph.groups[r.group].size.max(1);
+    pub(super) fn new(world_size: u32, graph: &StepGraph, given: &[GivenRole]) -> Self {
+        let roles = group_roles(graph, given);
+        let size = |size: u32| if size == 0 { world_size } else { size };
+        let sizes: Vec<u32> = graph.groups.iter().map(|group| size(group.size)).collect();
+        let size = |r: &GroupRole| sizes[r.group];
         let largest =
             |role: Role| roles.iter().filter(|r| r.role == role).map(size).max().unwrap_or(1);
         let growing = roles.iter().filter(|r| r.role.grows()).map(size).max();
@@ -30,11 +34,16 @@ impl Layout {
                 tensor.saturating_mul(largest(Role::PipelineParallel)).clamp(1, world_size)
             }
         };
-        Self { world_size, replica_size, roles }
+        Self { world_size, replica_size, roles, sizes }
     }
 
     pub(super) fn role(&self, group: usize) -> Role {
         self.roles.get(group).map_or(Role::Unknown, |r| r.role)
+    }
+
+    /// Members of a group.
+    pub(super) fn size(&self, group: usize) -> u32 {
+        self.sizes.get(group).copied().unwrap_or(self.world_size)
     }
 
     /// Whether the recording synchronises replicas.
@@ -58,7 +67,7 @@ impl Layout {
     ) -> (GroupPlacement, GroupPlacement) {
         let grows = self.role(group).grows();
         let members = graph.groups.get(group);
-        let size = members.map_or(self.world_size, |g| g.size).max(1);
+        let size = self.size(group);
         let usual = if grows { self.replica_size } else { 1 };
         let stride = members.and_then(|g| stride(&g.ranks)).unwrap_or(usual);
         let scaled = if grows { replicas } else { size };
@@ -75,6 +84,18 @@ fn stride(ranks: &[u32]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foretrain_graph::Group;
+
+    #[test]
+    fn a_group_of_unknown_size_is_the_whole_job() {
+        let mut graph = StepGraph::new();
+        for (name, size) in [("world", 0), ("pair", 2)] {
+            graph.add_group(Group { name: name.into(), size, ..Group::default() });
+        }
+        let layout = Layout::new(8, &graph, &[]);
+        let ranks = |group| layout.placements(&graph, group, 1).0.ranks();
+        assert_eq!((ranks(0), ranks(1)), (8, 2));
+    }
 
     #[test]
     fn only_even_spacing_has_a_stride() {

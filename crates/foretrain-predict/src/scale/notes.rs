@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use foretrain_core::{Evidence, EvidenceKind, Nanos};
 use foretrain_graph::StepGraph;
+use foretrain_rewrite::{CollectiveNode, collectives};
 
 use super::layout::Layout;
 use super::origin::Origin;
 use crate::answer::SizePrediction;
 use crate::breakdown::Owner;
+use crate::roles::Role;
 
 /// Why groups are believed to be what they are taken for; groups of one role for one reason
 /// together.
@@ -25,6 +27,38 @@ pub(super) fn role_evidence(graph: &StepGraph, layout: &Layout, evidence: &mut V
             [] => continue,
         };
         evidence.push(Evidence::new(EvidenceKind::Inferred, what, reason, 0.0));
+    }
+}
+
+/// What is not known of the step's communication.
+pub(super) fn warn_about_communication(
+    graph: &StepGraph,
+    layout: &Layout,
+    warnings: &mut Vec<String>,
+) {
+    let blank = |node: &CollectiveNode| node.bytes.is_none() && node.work <= Nanos::ZERO;
+    let (count, blanks) = collectives(graph)
+        .fold((0, 0), |(count, blanks), node| (count + 1, blanks + usize::from(blank(&node))));
+    if blanks > 0 {
+        warnings.push(format!(
+            "{blanks} of {count} communication operations have neither a size nor a time: they count as nothing, so the step is too short"
+        ));
+    }
+    let unknown: Vec<&str> = layout
+        .roles
+        .iter()
+        .filter(|role| role.role == Role::Unknown && layout.size(role.group) > 1)
+        .map(|role| graph.groups[role.group].name.as_str())
+        .collect();
+    if let Some(first) = unknown.first() {
+        warnings.push(format!(
+            "it is not known what {} {} for: it keeps its recorded size in larger jobs; say it with --role '{first}=dp' (or tp, pp, ep)",
+            if unknown.len() == 1 { "group" } else { "groups" },
+            match unknown.len() {
+                1 => format!("{first} is"),
+                n => format!("{first} and {} more are", n - 1),
+            }
+        ));
     }
 }
 

@@ -12,7 +12,7 @@ use super::origin::Origin;
 use super::steady::settled;
 use crate::joint::{Joint, Member, join};
 use crate::recording::Recording;
-use crate::roles::Role;
+use crate::roles::{GivenRole, Role};
 use crate::transfer::{Transfers, transfers};
 
 /// A recorded rank and the ranks that behave like it.
@@ -30,8 +30,8 @@ pub(super) struct Class {
 }
 
 impl Class {
-    fn new(origin: Origin, graph: StepGraph, transfers: Transfers) -> Self {
-        let layout = Layout::new(origin.world_size, &graph);
+    fn new(origin: Origin, graph: StepGraph, transfers: Transfers, roles: &[GivenRole]) -> Self {
+        let layout = Layout::new(origin.world_size, &graph, roles);
         Self { origin, graph, layout, transfers, replica: 0 }
     }
 }
@@ -56,6 +56,7 @@ impl Ranks {
     /// All recorded ranks where they can be simulated together, else the one with the median step.
     pub(super) fn of_recordings(
         recordings: &[Recording],
+        roles: &[GivenRole],
         evidence: &mut Vec<Evidence>,
         warnings: &mut Vec<String>,
     ) -> Result<Self> {
@@ -70,7 +71,7 @@ impl Ranks {
             let joined = join(recordings).and_then(|Joint { members, meetings, residual }| {
                 let class = |member: Member| {
                     let origin = origins[member.recording].clone();
-                    Class::new(origin, member.graph, Transfers::default())
+                    Class::new(origin, member.graph, Transfers::default(), roles)
                 };
                 let classes = members.into_iter().map(class).collect();
                 let clocks = format!("; clocks aligned to {residual} (median)");
@@ -84,12 +85,13 @@ impl Ranks {
         let steady = recordings[lead].steady();
         let graph = steady.ok_or_else(|| no_step(&recordings[lead].trace.meta.path))?;
         let transfers = transfers(recordings, lead, &graph, evidence);
-        Self::alone(Class::new(origins[lead].clone(), graph, transfers))
+        Self::alone(Class::new(origins[lead].clone(), graph, transfers, roles))
     }
 
     /// The same from step graphs, one per rank.
     pub(super) fn of_graphs(
         graphs: &[StepGraph],
+        roles: &[GivenRole],
         evidence: &mut Vec<Evidence>,
         warnings: &mut Vec<String>,
     ) -> Result<Self> {
@@ -105,7 +107,8 @@ impl Ranks {
             let mut meeting = graphs.to_vec();
             let meetings = share_transfers(&mut meeting);
             let classes = origins.iter().cloned().zip(meeting);
-            let classes = classes.map(|(o, graph)| Class::new(o, graph, Transfers::default()));
+            let classes =
+                classes.map(|(o, graph)| Class::new(o, graph, Transfers::default(), roles));
             match Self::joint(classes.collect(), lead, meetings, "", evidence) {
                 Ok(ranks) => return Ok(ranks),
                 Err(why) => warnings.push(not_joined(&why, &origins[lead])),
@@ -113,7 +116,7 @@ impl Ranks {
         }
         let graph = graphs[lead].clone();
         let transfers = transfers(&[], 0, &graph, evidence);
-        Self::alone(Class::new(origins[lead].clone(), graph, transfers))
+        Self::alone(Class::new(origins[lead].clone(), graph, transfers, roles))
     }
 
     fn alone(class: Class) -> Result<Self> {

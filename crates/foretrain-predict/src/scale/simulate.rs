@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::PredictOptions;
 use super::base::Base;
-use super::cost::Cost;
+use super::cost::{Cost, Costs};
 use super::gradients::{has_backward, insert_gradients};
 use super::held_up::held_up;
 use super::ranks::Class;
@@ -23,7 +23,7 @@ pub(super) struct Simulated {
     /// One class per simulated rank, the lead first.
     pub(super) job: Job,
     /// Communication of each class.
-    pub(super) costs: Vec<Vec<(NodeId, Cost)>>,
+    pub(super) costs: Vec<Costs>,
     pub(super) timeline: Timeline,
     /// Time between steps, without random lateness.
     settled: Nanos,
@@ -82,7 +82,7 @@ impl Base<'_> {
         positions: &[usize],
         replicas: u32,
         options: &PredictOptions,
-    ) -> Result<(Vec<StepGraph>, Vec<Vec<(NodeId, Cost)>>)> {
+    ) -> Result<(Vec<StepGraph>, Vec<Costs>)> {
         let (mut graphs, mut all_costs) = (Vec::new(), Vec::new());
         for &position in positions {
             let class = &self.ranks.classes[position];
@@ -118,7 +118,7 @@ impl Base<'_> {
         graph: &mut StepGraph,
         replicas: u32,
         options: &PredictOptions,
-    ) -> Result<Vec<(NodeId, Cost)>> {
+    ) -> Result<Costs> {
         if !class.layout.lacks_synchronisation() || replicas <= 1 || !has_backward(graph) {
             return Ok(Vec::new());
         }
@@ -138,11 +138,7 @@ impl Base<'_> {
 }
 
 /// Sets the time of every communication node to what `pick` takes of its estimate.
-fn set_communication(
-    job: &mut Job,
-    costs: &[Vec<(NodeId, Cost)>],
-    pick: impl Fn(&Estimate<Nanos>) -> Nanos,
-) {
+fn set_communication(job: &mut Job, costs: &[Costs], pick: impl Fn(&Estimate<Nanos>) -> Nanos) {
     for (class, costs) in job.classes.iter_mut().zip(costs) {
         for (id, cost) in costs {
             class.graph.set_work(*id, pick(&cost.time) + cost.wait);

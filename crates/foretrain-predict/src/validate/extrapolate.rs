@@ -213,6 +213,7 @@ fn predict_run(
         replica_batch: None,
         buckets,
         gradient_bytes: None,
+        roles: Vec::new(),
     };
     let prediction = predict(recordings, &cluster, &catalogue, &options).map_err(words)?;
     let step = prediction.sizes.first().ok_or("no size was predicted")?.step_time;

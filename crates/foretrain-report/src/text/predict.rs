@@ -68,20 +68,20 @@ fn recorded(prediction: &Prediction, sheet: &mut Sheet) {
         n => format!("a model replica takes {n} GPUs"),
     };
     sheet.field("job", &format!("{ranks}{device}; {replica}"));
-    sheet.field(
-        "step",
-        &format!(
-            "{} (median of {} on {}, {}); replayed {}",
+    let whose = match from.simulated_ranks.len() {
+        0 | 1 => format!("rank {}", from.rank),
+        n => format!("each of {}", counted(n, "rank")),
+    };
+    let step = match from.steps {
+        0 => format!("of {whose} ({}); its time was not recorded, replayed", from.step_source),
+        n => format!(
+            "{} (median of {} on {whose}, {}); replayed",
             ms_unit(from.step_time),
-            counted(from.steps, "step"),
-            match from.simulated_ranks.len() {
-                0 | 1 => format!("rank {}", from.rank),
-                n => format!("each of {}", counted(n, "rank")),
-            },
+            counted(n, "step"),
             name(&from.step_source, 80),
-            ms_unit(from.replayed),
         ),
-    );
+    };
+    sheet.field("step", &format!("{step} {}", ms_unit(from.replayed)));
 }
 
 fn sizes(prediction: &Prediction, sheet: &mut Sheet) {
