@@ -17,6 +17,8 @@ pub struct Rescaled {
     pub evidence: Evidence,
 }
 
+/// Relative spread of a time that was measured on the same fabric, when it is measured again.
+const REPEATED: f64 = 0.03;
 /// Relative spread of any carried time: the model's errors on both sides cancel only in part.
 const SPREAD: f64 = 0.1;
 /// What each doubling or halving adds.
@@ -30,10 +32,11 @@ const SPREAD_PER_LOG2: f64 = 0.06;
 /// is nothing to carry (`from` has one rank, or no time was measured) it is the modelled time.
 pub fn rescale(measured: Nanos, call: &CollectiveCall, from: &Fabric, to: &Fabric) -> Rescaled {
     let measured = measured.clamp_positive();
-    if from == to {
+    if from == to && measured > Nanos::ZERO {
         let source = "measured on this fabric";
-        let evidence = Evidence::new(EvidenceKind::Measured, "collective time", source, 0.0);
-        return Rescaled { time: Estimate::exact(measured), ratio: 1.0, evidence };
+        let evidence = Evidence::new(EvidenceKind::Measured, "collective time", source, REPEATED);
+        let time = Estimate::with_relative_spread(measured, REPEATED);
+        return Rescaled { time, ratio: 1.0, evidence };
     }
     let target = collective_time(call, to);
     let old = collective_time(call, from).time.value.nanos() as f64;
