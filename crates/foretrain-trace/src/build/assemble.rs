@@ -55,7 +55,12 @@ pub(super) fn assemble(
         backward: context.phases.backward_span(context.trace, context.index, step.start, step.end),
         graph: StepGraph::new(),
         piece_nodes: Vec::new(),
-        thread_of_track: threads.iter().enumerate().map(|(i, t)| (t.track, i)).collect(),
+        thread_of_track: threads
+            .iter()
+            .enumerate()
+            .filter(|(_, thread)| !thread.is_messages)
+            .map(|(i, thread)| (thread.track, i))
+            .collect(),
         work_nodes: Vec::new(),
         node_of_row: FxHashMap::default(),
         seen_edges: FxHashSet::default(),
@@ -88,9 +93,14 @@ impl Assembler<'_> {
             Some(_) => None,
             None => Some(self.graph.add_queue("no host thread recorded", QueueKind::Other)),
         };
+        let n_threads = threads.iter().filter(|thread| !thread.is_messages).count();
         let queues: Vec<QueueId> = (0..threads.len())
             .map(|i| {
-                let name = if i == 0 { "main thread".into() } else { format!("thread {i}") };
+                let name = match i.checked_sub(n_threads) {
+                    Some(lane) => format!("messages {}", lane + 1),
+                    None if i == 0 => "main thread".into(),
+                    None => format!("thread {i}"),
+                };
                 self.graph.add_queue(name, QueueKind::Thread)
             })
             .collect();
@@ -387,8 +397,8 @@ impl Assembler<'_> {
     }
 
     /// A host-side collective whose end was too early for the main thread to be seen waiting is
-    /// waited for all the same: before the first thing the main thread did after it, and after the
-    /// backward pass that issued it.
+    /// waited for all the same: before the first thing the main thread did after it, and, but for
+    /// messages, after the backward pass that issued it.
     fn connect_unwaited_collectives(&mut self, threads: &[ThreadPieces]) {
         let Some(main) = threads.first() else { return };
         let waited: FxHashSet<(usize, usize)> = threads
@@ -411,7 +421,7 @@ impl Assembler<'_> {
                 if !is_collective || waited.contains(&(t, i)) {
                     continue;
                 }
-                let issued_before = piece.start < backward_end;
+                let issued_before = !thread.is_messages && piece.start < backward_end;
                 let from = if issued_before { piece.end.max(backward_end) } else { piece.end };
                 let next = main.pieces.partition_point(|p| p.start < from);
                 if let Some(&target) = self.piece_nodes[0].get(next) {

@@ -29,6 +29,8 @@ pub struct Context<'a> {
     launch_order: Vec<Vec<(Nanos, u32)>>,
     /// Rows that enclose no other row.
     is_leaf: Vec<bool>,
+    /// Rows inside which host-side communication is issued.
+    issuing: FxHashSet<u32>,
 }
 
 impl<'a> Context<'a> {
@@ -56,6 +58,13 @@ impl<'a> Context<'a> {
                 order
             })
             .collect();
+        let mut issuing = FxHashSet::default();
+        for op in recognised.ops.iter().filter(|op| !op.on_device) {
+            let mut around = op.issue_row.map_or(NO_ROW, |row| index.parent[row as usize]);
+            while around != NO_ROW && issuing.insert(around) {
+                around = index.parent[around as usize];
+            }
+        }
         let ops = recognised.ops.iter().enumerate();
         Self {
             trace,
@@ -69,6 +78,7 @@ impl<'a> Context<'a> {
             before_recording,
             launch_order,
             is_leaf,
+            issuing,
         }
     }
 
@@ -77,9 +87,19 @@ impl<'a> Context<'a> {
         self.op_of_row.get(&row).map(|&i| &self.recognised.ops[i as usize])
     }
 
+    /// Whether a row is the record of communication by a host backend.
+    pub(super) fn is_host_operation(&self, row: u32) -> bool {
+        self.op(row).is_some_and(|op| !op.on_device)
+    }
+
     /// Launch-queue depth when a call returned, 0 if it launches no kernel.
     pub(super) fn queue_depth(&self, call: u32) -> u32 {
         self.depth_of_call.get(&call).copied().unwrap_or(0)
+    }
+
+    /// Whether host-side communication is issued inside a row.
+    pub(super) fn issues_inside(&self, row: u32) -> bool {
+        self.issuing.contains(&row)
     }
 
     pub(super) fn is_leaf(&self, row: u32) -> bool {

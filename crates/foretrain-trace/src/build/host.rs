@@ -1,12 +1,11 @@
 //! Host threads of one step: cut into segments between the points where a thread touches the
 //! rest of the system. Segments are contiguous, so the gaps between events stay.
 
-use std::collections::BTreeMap;
-
 use foretrain_core::Nanos;
 
-use super::blocks::{Block, blocks_of_thread};
+use super::blocks::{Block, blocks_of_thread, messages};
 use super::context::Context;
+use super::joins::joins;
 use super::sync::{Wait, wait_of_call};
 use crate::category::Category;
 use crate::index::NO_ROW;
@@ -51,6 +50,8 @@ pub(super) struct Piece {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadPieces {
     pub(super) track: TrackId,
+    /// Whether these are messages of the thread that are under way, and not the thread itself.
+    pub(super) is_messages: bool,
     pub(super) pieces: Vec<Piece>,
 }
 
@@ -65,37 +66,55 @@ enum Cut {
     Collective { row: u32, end: Nanos },
 }
 
-/// All host threads that matter in one step, main thread first.
+/// A host thread, or a list of messages under way, to be cut.
+struct Uncut {
+    track: TrackId,
+    blocks: Vec<Block>,
+    cuts: Vec<(Nanos, u32, Cut)>,
+}
+
+/// All host threads that matter in one step, main thread first, then the others, then the main
+/// thread's messages under way.
 pub(super) fn host_threads(context: &Context<'_>, step: &Step) -> Vec<ThreadPieces> {
     let index = context.index;
     let Some(main) = context.steps.main else { return Vec::new() };
-    let mut cuts: BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>> = BTreeMap::new();
-    let mut blocks: Vec<(TrackId, Vec<Block>)> = vec![(
-        main,
-        vec![Block { start: step.start, end: main_end(context, step), collective: None }],
-    )];
-    for thread in &index.threads {
-        if thread.track != main {
-            let found = blocks_of_thread(context, step, thread, main);
-            if !found.is_empty() {
-                blocks.push((thread.track, found));
-            }
+    let whole = Block { start: step.start, end: main_end(context, step), collective: None };
+    let mut threads = vec![Uncut {
+        track: main,
+        blocks: vec![whole],
+        cuts: call_cuts(context, step, main, CutOperations::No),
+    }];
+    for thread in index.threads.iter().filter(|thread| thread.track != main) {
+        let blocks = blocks_of_thread(context, step, thread, main);
+        if !blocks.is_empty() {
+            let cuts = call_cuts(context, step, thread.track, CutOperations::Yes);
+            threads.push(Uncut { track: thread.track, blocks, cuts });
         }
     }
-    for (track, _) in &blocks {
-        cuts.insert(*track, call_cuts(context, step, *track));
-    }
-    fork_cuts(context, main, &blocks, &mut cuts);
-    add_joins(context, step, main, &blocks, &mut cuts);
-    let mut threads: Vec<ThreadPieces> = blocks
-        .iter()
-        .map(|(track, blocks)| {
-            let cuts = cuts.remove(track).unwrap_or_default();
-            ThreadPieces { track: *track, pieces: pieces(blocks, cuts) }
+    let messages = messages(context, step, main);
+    let n_threads = threads.len();
+    threads.extend(messages.into_iter().map(|blocks| {
+        let cuts = blocks.iter().filter_map(message_cut).collect();
+        Uncut { track: main, blocks, cuts }
+    }));
+    add_forks(context, &mut threads);
+    add_joins(context, step, &mut threads);
+    let mut threads: Vec<ThreadPieces> = threads
+        .into_iter()
+        .enumerate()
+        .map(|(i, thread)| ThreadPieces {
+            track: thread.track,
+            is_messages: i >= n_threads,
+            pieces: pieces(&thread.blocks, thread.cuts),
         })
         .collect();
     resolve_joins(&mut threads);
     threads
+}
+
+fn message_cut(block: &Block) -> Option<(Nanos, u32, Cut)> {
+    let row = block.collective?;
+    Some((block.start, row, Cut::Collective { row, end: block.end }))
 }
 
 /// Where the main thread's part of a step ends. A mark belongs to the thread, and so does the time
@@ -111,8 +130,20 @@ fn main_end(context: &Context<'_>, step: &Step) -> Nanos {
     last.map_or(step.end, |end| end.clamp(step.start, step.end))
 }
 
+/// Whether records of communication are work of the thread that holds them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CutOperations {
+    Yes,
+    No,
+}
+
 /// Cuts that a thread's own calls and operators make.
-fn call_cuts(context: &Context<'_>, step: &Step, track: TrackId) -> Vec<(Nanos, u32, Cut)> {
+fn call_cuts(
+    context: &Context<'_>,
+    step: &Step,
+    track: TrackId,
+    operations: CutOperations,
+) -> Vec<(Nanos, u32, Cut)> {
     let (trace, index) = (context.trace, context.index);
     let mut cuts = Vec::new();
     let Some(thread) = index.thread(track) else { return cuts };
@@ -125,7 +156,7 @@ fn call_cuts(context: &Context<'_>, step: &Step, track: TrackId) -> Vec<(Nanos, 
         }
         let end = trace.end(row as usize);
         if let Some(op) = context.op(row) {
-            if !op.on_device && !runs_on_meanwhile(context, &thread.rows, row) {
+            if !op.on_device && operations == CutOperations::Yes {
                 cuts.push((at, row, Cut::Collective { row, end }));
             }
         } else if trace.category[row as usize] == Category::Runtime {
@@ -140,19 +171,6 @@ fn call_cuts(context: &Context<'_>, step: &Step, track: TrackId) -> Vec<(Nanos, 
         }
     }
     cuts
-}
-
-/// Whether a thread goes on computing while one of its own host-side operations is under way: the
-/// record of an asynchronous send lasts until somebody waits for it and holds nobody up.
-fn runs_on_meanwhile(context: &Context<'_>, rows: &[u32], row: u32) -> bool {
-    let trace = context.trace;
-    let (start, end) = (trace.start[row as usize], trace.end(row as usize));
-    let from = rows.partition_point(|&other| trace.start[other as usize] <= start);
-    rows[from..].iter().take_while(|&&other| trace.start[other as usize] < end).any(|&other| {
-        trace.category[other as usize] == Category::CpuOp
-            && trace.name_of(other as usize).starts_with("aten::")
-            && context.op(other).is_none()
-    })
 }
 
 /// Cuts that only serve attribution: input, optimizer and gradient boundaries everywhere, and
@@ -210,21 +228,20 @@ pub(super) fn innermost_operator(context: &Context<'_>, row: u32) -> u32 {
     at
 }
 
-/// The main thread (or the issuing one) is cut where another thread's block begins, so that the
-/// block can hang off that point.
-fn fork_cuts(
-    context: &Context<'_>,
-    main: TrackId,
-    blocks: &[(TrackId, Vec<Block>)],
-    cuts: &mut BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>>,
-) {
-    for (track, blocks) in blocks.iter().filter(|(track, _)| *track != main) {
-        for block in blocks {
+/// The main thread (or the issuing one) is cut where a block of another begins, so that the block
+/// can hang off that point.
+fn add_forks(context: &Context<'_>, threads: &mut [Uncut]) {
+    let Some(main) = threads.first().map(|thread| thread.track) else { return };
+    let mut forks: Vec<(usize, Nanos)> = Vec::new();
+    for (t, thread) in threads.iter().enumerate().skip(1) {
+        for block in &thread.blocks {
             let (at, by) = fork_point(context, block, main);
-            if by != *track {
-                cuts.entry(by).or_default().push((at, NO_ROW, Cut::Here));
-            }
+            let by = threads.iter().position(|thread| thread.track == by);
+            forks.extend(by.filter(|&by| by != t).map(|by| (by, at)));
         }
+    }
+    for (by, at) in forks {
+        threads[by].cuts.push((at, NO_ROW, Cut::Here));
     }
 }
 
@@ -245,16 +262,13 @@ pub(super) fn fork_point(context: &Context<'_>, block: &Block, main: TrackId) ->
     }
 }
 
-/// Main-thread gaps that are waits for other threads.
-fn add_joins(
-    context: &Context<'_>,
-    step: &Step,
-    main: TrackId,
-    blocks: &[(TrackId, Vec<Block>)],
-    cuts: &mut BTreeMap<TrackId, Vec<(Nanos, u32, Cut)>>,
-) {
-    for join in super::blocks::joins(context, step, main, blocks) {
-        let wait = Wait {
+/// Main-thread gaps that are waits for others.
+fn add_joins(context: &Context<'_>, step: &Step, threads: &mut [Uncut]) {
+    let blocks: Vec<(TrackId, &[Block])> =
+        threads.iter().map(|thread| (thread.track, thread.blocks.as_slice())).collect();
+    let waits: Vec<Wait> = joins(context, step, &blocks)
+        .into_iter()
+        .map(|join| Wait {
             start: join.start,
             end: join.end,
             targets: join
@@ -264,8 +278,10 @@ fn add_joins(
                 .collect(),
             last_end: join.end,
             most: Nanos::MAX,
-        };
-        cuts.entry(main).or_default().push((wait.start, NO_ROW, Cut::Wait(wait)));
+        })
+        .collect();
+    if let Some(main) = threads.first_mut() {
+        main.cuts.extend(waits.into_iter().map(|wait| (wait.start, NO_ROW, Cut::Wait(wait))));
     }
 }
 
@@ -365,9 +381,12 @@ mod tests {
     use crate::index::TraceIndex;
     use crate::steps::find_steps;
 
-    /// Pieces of the main thread that are host-side communication, with a send from 1 to 5 ms and
-    /// an operator at the given time (in microseconds).
-    fn sends(operator: i64) -> Vec<(i64, i64)> {
+    /// Starts and ends in microseconds.
+    type Spans = Vec<(i64, i64)>;
+
+    /// Where a send from 1 to 5 ms is under way, and where the main thread waits, with an operator
+    /// at the given time (in microseconds).
+    fn send(operator: i64) -> (Spans, Spans) {
         let mut b = Builder::new();
         b.row(Category::UserAnnotation, "ProfilerStep#1", 0, (0, 10_000));
         b.row(Category::UserAnnotation, "gloo:send", 0, (1000, 4000));
@@ -377,21 +396,25 @@ mod tests {
         let collectives = recognise(&b.trace, &mut ledger);
         let steps = find_steps(&b.trace, &index, None, &mut ledger);
         let context = Context::new(&b.trace, &index, &collectives, &steps);
-        host_threads(&context, &steps.steps[0])[0]
-            .pieces
-            .iter()
-            .filter(|piece| matches!(piece.work, Work::Collective { .. }))
-            .map(|piece| (piece.start.nanos() / 1000, piece.end.nanos() / 1000))
-            .collect()
+        let threads = host_threads(&context, &steps.steps[0]);
+        assert_eq!((threads.len(), threads[1].is_messages), (2, true));
+        let spans = |thread: &ThreadPieces, wanted: fn(&Work) -> bool| {
+            let pieces = thread.pieces.iter().filter(|piece| wanted(&piece.work));
+            pieces.map(|p| (p.start.nanos() / 1000, p.end.nanos() / 1000)).collect()
+        };
+        (
+            spans(&threads[1], |work| matches!(work, Work::Collective { .. })),
+            spans(&threads[0], |work| !matches!(work, Work::Run)),
+        )
     }
 
     #[test]
-    fn a_send_holds_its_thread_up() {
-        assert_eq!(sends(6000), [(1000, 5000)]);
+    fn a_send_holds_its_thread_up_until_it_is_over() {
+        assert_eq!(send(5100), (vec![(1000, 5000)], vec![(1000, 5000)]));
     }
 
     #[test]
     fn a_send_under_which_the_thread_computes_holds_nobody_up() {
-        assert_eq!(sends(2000), []);
+        assert_eq!(send(3600), (vec![(1000, 5000)], vec![]));
     }
 }

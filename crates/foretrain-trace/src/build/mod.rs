@@ -1,8 +1,8 @@
 //! From a trace to the step graph of one step, by the fidelity rules:
 //!
 //! * host threads are cut where they touch the rest of the system; the gaps stay (`host`);
-//! * other threads hang off the main thread where they begin, and the main thread waits for them
-//!   where it stood still until they ended (`blocks`);
+//! * other threads and messages hang off the main thread where they begin (`blocks`), and the main
+//!   thread waits for them where it stood still until they ended (`joins`);
 //! * synchronising calls, and launch calls that met a full queue, end when the device work they
 //!   waited for ends (`sync`);
 //! * device work hangs off its launch, off its stream and off events of other streams; of all
@@ -18,6 +18,7 @@ mod blocks;
 mod context;
 mod device;
 mod host;
+mod joins;
 mod phase;
 mod steady;
 mod sync;

@@ -62,6 +62,11 @@ impl Phases {
         Self { of_row }
     }
 
+    /// Phase of a host row as far as names tell.
+    pub(super) fn named(&self, row: u32) -> Phase {
+        self.of_row[row as usize]
+    }
+
     /// Phase of a host row within a step in which backward work runs from `backward.0` to
     /// `backward.1`: rows that no name decides are forward before it and optimizer after it.
     pub(super) fn of(&self, row: u32, at: Nanos, backward: Option<(Nanos, Nanos)>) -> Phase {
