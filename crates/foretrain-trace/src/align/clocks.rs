@@ -6,6 +6,8 @@ use foretrain_core::{InputError, Nanos, Result, stats};
 use foretrain_graph::CollectiveKind;
 
 use super::RankOps;
+use super::bounds::Bounds;
+use super::line::fit_line;
 use super::matching::MatchedCollectives;
 
 /// Which operations carried the alignment.
@@ -13,8 +15,11 @@ use super::matching::MatchedCollectives;
 pub enum Method {
     /// Ends of collectives that no member leaves before all have arrived.
     SynchronisingEnds,
-    /// Ends of all matched operations, since some rank shares only rooted ones or sends and
-    /// receives: a member of those may leave early, so the residual is larger.
+    /// For ranks that share sends and receives only: no message arrives before it is sent, which
+    /// bounds a clock from both sides where messages go both ways.
+    Messages,
+    /// Ends of all matched operations, since some rank shares only rooted ones: a member of those
+    /// may leave early, so the residual is larger.
     AllEnds,
 }
 
@@ -23,6 +28,7 @@ impl Method {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SynchronisingEnds => "median and Theil-Sen fit of collective end times",
+            Self::Messages => "collective end times, and messages, none of which arrives early",
             Self::AllEnds => "median and Theil-Sen fit of all matched operations' end times",
         }
     }
@@ -85,8 +91,8 @@ pub struct ClockAlignment {
     pub reference: u32,
     /// One entry per rank, in the order of the slice that was aligned.
     pub ranks: Vec<RankClock>,
-    /// How far apart the members of an operation end after alignment: what the alignment cannot
-    /// explain. Claims below it are not made.
+    /// How far apart the members of a collective end after alignment, and how far messages leave
+    /// a clock free: what the alignment cannot explain. Claims below it are not made.
     pub residual: Spread,
     /// What the alignment rests on.
     pub method: Method,
@@ -100,20 +106,9 @@ impl ClockAlignment {
     }
 }
 
-/// Drift is only sought with this many points.
-const MIN_DRIFT_POINTS: usize = 6;
-/// Drift must exceed its standard error this many times to be believed.
-const DRIFT_SIGNIFICANCE: f64 = 4.0;
 /// An offset must exceed the scatter of its points this many times; a smaller one can be the way
 /// members leave a collective (host backends let them go one after the other) and not a clock.
 const OFFSET_SIGNIFICANCE: f64 = 3.0;
-/// No working oscillator drifts further; more means mismatched operations.
-const MAX_DRIFT: f64 = 1e-3;
-/// All pairs of points up to this many, then pairs half the points apart.
-const ALL_PAIRS: usize = 64;
-/// Time stamps in whole microseconds scatter by at least this (1 us / sqrt 12).
-const STAMP_NOISE_NANOS: f64 = 289.0;
-
 /// Aligns the clocks of `ranks` on the end times of `matched` operations.
 ///
 /// The reference is the rank with the most matched operations (the lowest of equals). Ranks that
@@ -128,7 +123,7 @@ pub fn align_clocks(ranks: &[RankOps], matched: &MatchedCollectives) -> Result<C
     let Some(reference) = reference(ranks, matched) else {
         return Err(InputError::new("no ranks to align"));
     };
-    let solved = [Method::SynchronisingEnds, Method::AllEnds]
+    let solved = [Method::SynchronisingEnds, Method::Messages, Method::AllEnds]
         .into_iter()
         .map(|method| (method, Solver::new(ranks, matched, method).solve(reference)));
     let mut missing = Vec::new();
@@ -136,8 +131,10 @@ pub fn align_clocks(ranks: &[RankOps], matched: &MatchedCollectives) -> Result<C
         missing.clear();
         missing.extend((0..ranks.len()).filter(|&i| clocks[i].is_none()));
         if missing.is_empty() {
-            let clocks: Vec<RankClock> = clocks.into_iter().flatten().collect();
-            let residual = residual(ranks, matched, &clocks, method);
+            let (clocks, free): (Vec<RankClock>, Vec<Option<Nanos>>) =
+                clocks.into_iter().flatten().unzip();
+            let apart = ends_apart(ranks, matched, &clocks, method);
+            let residual = Spread::of(apart.chain(free.into_iter().flatten()));
             return Ok(ClockAlignment {
                 reference: ranks[reference].rank,
                 ranks: clocks,
@@ -158,8 +155,8 @@ pub fn align_clocks(ranks: &[RankOps], matched: &MatchedCollectives) -> Result<C
     .hint("analyse the ranks one by one instead of merging them"))
 }
 
-/// Whether no member leaves before the last one has arrived.
-fn synchronises(kind: CollectiveKind) -> bool {
+/// Whether no member of such an operation leaves before the last one has arrived.
+pub fn synchronises(kind: CollectiveKind) -> bool {
     matches!(
         kind,
         CollectiveKind::AllReduce
@@ -170,7 +167,12 @@ fn synchronises(kind: CollectiveKind) -> bool {
     )
 }
 
-fn carries(method: Method, kind: CollectiveKind) -> bool {
+fn is_message(kind: CollectiveKind) -> bool {
+    matches!(kind, CollectiveKind::Send | CollectiveKind::Recv)
+}
+
+/// Whether the ends of such operations relate clocks.
+fn ends_carry(method: Method, kind: CollectiveKind) -> bool {
     method == Method::AllEnds || synchronises(kind)
 }
 
@@ -182,12 +184,16 @@ fn reference(ranks: &[RankOps], matched: &MatchedCollectives) -> Option<usize> {
     (0..ranks.len()).min_by_key(|&i| (std::cmp::Reverse(counts[i]), ranks[i].rank, i))
 }
 
+/// A rank's clock and, if only messages relate it, how far they leave it free to either side.
+type Solved = (RankClock, Option<Nanos>);
+
 struct Solver<'a> {
     ranks: &'a [RankOps],
     matched: &'a MatchedCollectives,
+    method: Method,
     // Usable matched operations of each rank and when it left them by its own clock.
     shared: Vec<Vec<(u32, Nanos)>>,
-    clocks: Vec<Option<RankClock>>,
+    clocks: Vec<Option<Solved>>,
     // The round in which an operation's end was last computed, and that end.
     ends: Vec<(u32, Option<Nanos>)>,
     // Whether an operation's members have been gathered for alignment.
@@ -199,7 +205,8 @@ impl<'a> Solver<'a> {
     fn new(ranks: &'a [RankOps], matched: &'a MatchedCollectives, method: Method) -> Self {
         let mut shared = vec![Vec::new(); ranks.len()];
         for (op, index) in matched.ops.iter().zip(0_u32..) {
-            if carries(method, op.kind) {
+            let by_message = method == Method::Messages && is_message(op.kind);
+            if by_message || ends_carry(method, op.kind) {
                 for member in &op.members {
                     shared[member.rank as usize].push((index, member.of(ranks).end));
                 }
@@ -208,28 +215,31 @@ impl<'a> Solver<'a> {
         let ends = vec![(0, None); matched.ops.len()];
         let expanded = vec![false; matched.ops.len()];
         let clocks = vec![None; ranks.len()];
-        Self { ranks, matched, shared, clocks, ends, expanded, reference: 0 }
+        Self { ranks, matched, method, shared, clocks, ends, expanded, reference: 0 }
     }
 
     /// Aligns outward from the reference, all ranks that share operations with aligned ones at
     /// a time. Ranks out of reach stay `None`.
-    fn solve(mut self, reference: usize) -> Vec<Option<RankClock>> {
+    fn solve(mut self, reference: usize) -> Vec<Option<Solved>> {
         self.reference = reference;
-        self.clocks[reference] = Some(RankClock {
+        let clock = RankClock {
             rank: self.ranks[reference].rank,
             offset: Nanos::ZERO,
             drift_ppm: 0.0,
             n_matched: 0,
             origin: Nanos::ZERO,
             at_origin: Nanos::ZERO,
-        });
+        };
+        self.clocks[reference] = Some((clock, None));
         let mut frontier = BTreeSet::from([reference]);
         let mut round = 0;
         while !frontier.is_empty() {
             round += 1;
             let next = self.neighbours(&frontier);
-            let fitted: Vec<(usize, Option<RankClock>)> =
-                next.iter().map(|&rank| (rank, self.fit(rank, round))).collect();
+            let fitted: Vec<(usize, Option<Solved>)> = next
+                .iter()
+                .map(|&rank| (rank, self.fit(rank, round).or_else(|| self.by_messages(rank))))
+                .collect();
             for (rank, clock) in fitted {
                 self.clocks[rank] = clock;
             }
@@ -254,17 +264,18 @@ impl<'a> Solver<'a> {
     }
 
     /// Fits a rank's ends to those of the ranks aligned in earlier rounds.
-    fn fit(&mut self, rank: usize, round: u32) -> Option<RankClock> {
+    fn fit(&mut self, rank: usize, round: u32) -> Option<Solved> {
         let mut points = Vec::new();
         for i in 0..self.shared[rank].len() {
             let (index, end) = self.shared[rank][i];
-            if let Some(reference) = self.aligned_end(index as usize, round) {
+            if ends_carry(self.method, self.matched.ops[index as usize].kind)
+                && let Some(reference) = self.aligned_end(index as usize, round)
+            {
                 points.push((end, reference));
             }
         }
         let mut line = fit_line(&points)?;
-        let base = |rank: usize| i128::from(self.ranks[rank].base_nanos);
-        let apart = base(rank) - base(self.reference);
+        let apart = self.bases_apart(rank);
         let mut ahead =
             apart + i128::from(line.origin.nanos()) - i128::from(line.at_origin.nanos());
         let noise = (OFFSET_SIGNIFICANCE * line.noise) as i128;
@@ -272,14 +283,51 @@ impl<'a> Solver<'a> {
             line.at_origin = saturating(i128::from(line.origin.nanos()) + apart);
             ahead = 0;
         }
-        Some(RankClock {
+        let clock = RankClock {
             rank: self.ranks[rank].rank,
             offset: saturating(ahead),
             drift_ppm: line.drift * 1e6,
             n_matched: points.len(),
             origin: line.origin,
             at_origin: line.at_origin,
-        })
+        };
+        Some((clock, None))
+    }
+
+    /// How far time zero of a rank's trace is after the reference's, by the recorded clocks.
+    fn bases_apart(&self, rank: usize) -> i128 {
+        let base = |rank: usize| i128::from(self.ranks[rank].base_nanos);
+        base(rank) - base(self.reference)
+    }
+
+    /// A rank's clock from its messages with aligned ranks. Recorded clocks by which no message
+    /// arrives early are kept.
+    fn by_messages(&self, rank: usize) -> Option<Solved> {
+        let mut bounds = Bounds::default();
+        for &(index, _) in &self.shared[rank] {
+            let op = &self.matched.ops[index as usize];
+            let own = op.members.iter().find(|member| member.rank as usize == rank)?.of(self.ranks);
+            for member in op.members.iter().filter(|_| is_message(op.kind)) {
+                let Some((clock, _)) = &self.clocks[member.rank as usize] else { continue };
+                let other = member.of(self.ranks);
+                if own.kind == CollectiveKind::Send {
+                    bounds.sent(own.start, clock.to_reference(other.end));
+                } else {
+                    bounds.received(own.end, clock.to_reference(other.start));
+                }
+            }
+        }
+        let apart = self.bases_apart(rank);
+        let (ahead, free) = bounds.settle(saturating(-apart))?;
+        let clock = RankClock {
+            rank: self.ranks[rank].rank,
+            offset: saturating(apart + i128::from(ahead.nanos())),
+            drift_ppm: 0.0,
+            n_matched: bounds.messages,
+            origin: ahead,
+            at_origin: Nanos::ZERO,
+        };
+        Some((clock, Some(free)))
     }
 
     /// The median end of an operation over the members whose clocks are known.
@@ -289,7 +337,7 @@ impl<'a> Solver<'a> {
                 .members
                 .iter()
                 .filter_map(|member| {
-                    let clock = self.clocks[member.rank as usize].as_ref()?;
+                    let (clock, _) = self.clocks[member.rank as usize].as_ref()?;
                     Some(clock.to_reference(member.of(self.ranks).end).nanos())
                 })
                 .collect();
@@ -304,79 +352,15 @@ fn saturating(nanos: i128) -> Nanos {
     Nanos::from_nanos(nanos.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
 }
 
-/// `reference = at_origin + (local - origin) / (1 + drift)`.
-struct Line {
-    origin: Nanos,
-    at_origin: Nanos,
-    drift: f64,
-    /// Robust standard deviation of the points around the line in ns, 0 for a single point.
-    noise: f64,
-}
-
-/// Fits (local end, reference end) points.
-fn fit_line(points: &[(Nanos, Nanos)]) -> Option<Line> {
-    let mut points = points.to_vec();
-    points.sort_unstable();
-    let (x0, y0) = *points.get(points.len() / 2)?;
-    // Differences against a point in the middle keep nanoseconds exact in floating point.
-    let near: Vec<(f64, f64)> = points
-        .iter()
-        .map(|&(x, y)| ((x - x0).nanos() as f64, ((y - x) - (y0 - x0)).nanos() as f64))
-        .collect();
-    let lag = |slope: f64| near.iter().map(|(x, d)| d - slope * x).collect::<Vec<f64>>();
-    let slope = believable_slope(&near).unwrap_or(0.0);
-    let lag = lag(slope);
-    let intercept = stats::median(&lag)?;
-    Some(Line {
-        origin: x0,
-        at_origin: y0 + Nanos::from_nanos_f64(intercept),
-        // d(reference - local)/d(local) = 1/(1 + drift) - 1
-        drift: 1.0 / (1.0 + slope) - 1.0,
-        noise: stats::robust_std(&lag).unwrap_or(0.0),
-    })
-}
-
-/// The Theil-Sen slope of points in order of x, if it is more than noise.
-fn believable_slope(points: &[(f64, f64)]) -> Option<f64> {
-    let n = points.len();
-    if n < MIN_DRIFT_POINTS {
-        return None;
-    }
-    let slope = stats::median(&pair_slopes(points))?;
-    let left: Vec<f64> = points.iter().map(|(x, d)| d - slope * x).collect();
-    let noise = stats::robust_std(&left)?.max(STAMP_NOISE_NANOS);
-    let center = points.iter().map(|(x, _)| x).sum::<f64>() / n as f64;
-    let squares: f64 = points.iter().map(|(x, _)| (x - center).powi(2)).sum();
-    // The standard error of a least-squares slope, larger by the efficiency lost to medians.
-    let error = 1.25 * noise / squares.sqrt();
-    let believable = slope.abs() > DRIFT_SIGNIFICANCE * error && slope.abs() <= MAX_DRIFT;
-    believable.then_some(slope)
-}
-
-fn pair_slopes(points: &[(f64, f64)]) -> Vec<f64> {
-    let slope = |a: &(f64, f64), b: &(f64, f64)| {
-        let run = b.0 - a.0;
-        (run > 0.0).then(|| (b.1 - a.1) / run)
-    };
-    if points.len() <= ALL_PAIRS {
-        let pairs = points
-            .iter()
-            .enumerate()
-            .flat_map(|(i, a)| points[i + 1..].iter().filter_map(move |b| slope(a, b)));
-        return pairs.collect();
-    }
-    let half = points.len() / 2;
-    points.iter().zip(&points[half..]).filter_map(|(a, b)| slope(a, b)).collect()
-}
-
-fn residual(
-    ranks: &[RankOps],
-    matched: &MatchedCollectives,
-    clocks: &[RankClock],
+/// How far apart the members of each operation end by the aligned clocks.
+fn ends_apart<'a>(
+    ranks: &'a [RankOps],
+    matched: &'a MatchedCollectives,
+    clocks: &'a [RankClock],
     method: Method,
-) -> Spread {
-    let carrying = matched.ops.iter().filter(|op| carries(method, op.kind));
-    Spread::of(carrying.map(|op| {
+) -> impl Iterator<Item = Nanos> + 'a {
+    let carrying = matched.ops.iter().filter(move |op| ends_carry(method, op.kind));
+    carrying.map(|op| {
         let ends = || {
             op.members
                 .iter()
@@ -386,5 +370,5 @@ fn residual(
             (Some(last), Some(first)) => last - first,
             _ => Nanos::ZERO,
         }
-    }))
+    })
 }

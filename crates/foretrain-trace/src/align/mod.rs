@@ -7,10 +7,13 @@
 //!
 //! Operations are matched by group, order, kind and size; recorded sequence numbers are only a
 //! check, because some backends count over all groups or twice per operation. Clocks are
-//! aligned on the *ends* of matched collectives: all members leave together, whenever they came.
+//! aligned on the *ends* of matched collectives: all members leave together, whenever they came;
+//! where there are only messages, on no message arriving before it is sent.
 
+mod bounds;
 mod clocks;
 mod identity;
+mod line;
 mod matching;
 #[cfg(test)]
 mod tests;
@@ -22,7 +25,7 @@ use foretrain_graph::CollectiveKind;
 use crate::collectives::Collectives;
 use crate::table::{ProcessGroup, Trace};
 
-pub use clocks::{ClockAlignment, Method, RankClock, Spread, align_clocks};
+pub use clocks::{ClockAlignment, Method, RankClock, Spread, align_clocks, synchronises};
 pub use matching::{MatchedCollectives, MatchedGroup, MatchedOp, Member, match_ops};
 pub use waits::{MemberWait, OpWait, Straggler, Waits, waits};
 

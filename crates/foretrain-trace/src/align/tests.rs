@@ -314,9 +314,33 @@ fn sends_meet_receives_of_the_other_side() {
     let found = matched(&ranks);
     assert_eq!((found.ops.len(), found.unpaired.as_slice()), (20, [0, 0].as_slice()));
     let aligned = align_clocks(&ranks, &found).unwrap();
-    assert_eq!(aligned.method, Method::AllEnds);
+    assert_eq!(aligned.method, Method::Messages);
     assert_eq!(aligned.ranks[1].offset, Nanos::from_nanos(900 * MS));
-    assert_eq!(aligned.residual.max, Nanos::ZERO);
+    assert_eq!(aligned.residual.max, Nanos::from_nanos(MS), "either side of what messages allow");
+}
+
+/// Senders are done long before their data has arrived: ends are 20 ms apart, clocks are not.
+#[test]
+fn buffered_sends_do_not_shift_clocks() {
+    let mut ranks: Vec<RankOps> = (0..2).map(|r| rank(r, vec![group("0", &[0, 1])])).collect();
+    for i in 0..10 {
+        let time = |at: i64| Nanos::from_nanos(100 * i * MS + at);
+        add(&mut ranks[0], 0, (K::Send, 64), time(0), time(MS));
+        add(&mut ranks[1], 0, (K::Recv, 64), time(-5 * MS), time(21 * MS));
+    }
+    add(&mut ranks[1], 0, (K::Send, 64), Nanos::from_nanos(MS), Nanos::from_nanos(2 * MS));
+    add(&mut ranks[0], 0, (K::Recv, 64), Nanos::from_nanos(MS), Nanos::from_nanos(9 * MS));
+    let matched = matched(&ranks);
+    let aligned = align_clocks(&ranks, &matched).unwrap();
+    assert_eq!(aligned.ranks[1].offset, Nanos::ZERO);
+    let waits = waits(&ranks, &matched, &aligned);
+    let transfer: Vec<f64> = waits.ops.iter().map(|op| op.transfer.millis_f64()).collect();
+    assert_eq!(transfer[..10], [21.0; 10], "until the data has arrived, not until it has left");
+    assert!(
+        waits.ops[..10]
+            .iter()
+            .all(|op| op.members[0].end - op.last_arrival == Nanos::from_nanos(MS))
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Who waited for whom in each matched operation.
 
 use foretrain_core::{Nanos, stats};
+use foretrain_graph::CollectiveKind;
 
 use super::RankOps;
 use super::clocks::{ClockAlignment, Spread};
@@ -15,6 +16,8 @@ pub struct MemberWait {
     pub arrival: Nanos,
     /// How long it waited for the last one.
     pub wait: Nanos,
+    /// When it left.
+    pub end: Nanos,
 }
 
 /// The course of one matched operation.
@@ -31,7 +34,8 @@ pub struct OpWait {
     pub skew: Option<Nanos>,
     /// Time to move the data once all had arrived: the shortest duration over the members at
     /// hand, which no clock error touches. Members not at hand may have come later still, so
-    /// with part of a group this is an upper bound.
+    /// with part of a group this is an upper bound. A sender is done when its data is in some
+    /// buffer, so for a message only the receiver counts, and the clocks if it came first.
     pub transfer: Nanos,
     /// The same by the aligned clocks: median end minus last arrival, not below zero.
     pub transfer_by_clock: Nanos,
@@ -100,6 +104,7 @@ fn op_wait(
     let aligned = |rank: u32, time: Nanos| clocks.to_reference(rank as usize, time);
     let arrivals: Vec<(Nanos, u32)> =
         op.members.iter().map(|m| (aligned(m.rank, m.of(ranks).start), m.rank)).collect();
+    let left = op.members.iter().map(|m| aligned(m.rank, m.of(ranks).end));
     let mut ends: Vec<i64> =
         op.members.iter().map(|m| aligned(m.rank, m.of(ranks).end).nanos()).collect();
     let mut order = arrivals.clone();
@@ -108,18 +113,31 @@ fn op_wait(
     let first_arrival = order.first().map_or(last_arrival, |(at, _)| *at);
     let margin = order.iter().rev().nth(1).map_or(Nanos::ZERO, |(at, _)| last_arrival - *at);
     let skew = last_arrival - first_arrival;
-    let durations = op.members.iter().map(|m| m.of(ranks).end - m.of(ranks).start);
+    let durations = op
+        .members
+        .iter()
+        .map(|m| m.of(ranks))
+        .filter(|m| m.kind != CollectiveKind::Send)
+        .map(|m| m.end - m.start);
+    let received = op.members.iter().filter(|m| m.of(ranks).kind == CollectiveKind::Recv);
+    let received = received.map(|m| aligned(m.rank, m.of(ranks).end) - last_arrival);
     let end = stats::median_i64(&mut ends).map_or(last_arrival, Nanos::from_nanos);
     OpWait {
         op: index,
         last_arrival,
         last: (margin > threshold).then_some(last),
         skew: (skew > threshold).then_some(skew),
-        transfer: durations.min().unwrap_or_default().clamp_positive(),
+        transfer: durations.chain(received).min().unwrap_or_default().clamp_positive(),
         transfer_by_clock: (end - last_arrival).clamp_positive(),
         members: arrivals
             .into_iter()
-            .map(|(arrival, rank)| MemberWait { rank, arrival, wait: last_arrival - arrival })
+            .zip(left)
+            .map(|((arrival, rank), end)| MemberWait {
+                rank,
+                arrival,
+                wait: last_arrival - arrival,
+                end,
+            })
             .collect(),
     }
 }
