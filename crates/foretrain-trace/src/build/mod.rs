@@ -23,6 +23,7 @@ mod phase;
 mod steady;
 mod sync;
 mod typical;
+mod usual;
 
 pub use assemble::{STEP_BEGIN, STEP_END, TRACE_ROW};
 pub use context::Context;

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::assemble::{STEP_BEGIN, STEP_END, TRACE_ROW};
 use super::typical::Typical;
+use super::usual::usual;
 use crate::steps::Steps;
 
 /// A node's identity across steps: where it runs, what it is, and the how-manieth of its like.
@@ -46,12 +47,14 @@ pub fn steady_step(
     Some(out)
 }
 
-/// Steps to learn from: complete ones if there are any.
+/// Steps to learn from: complete ones if there are any, and of those the usual ones.
 fn usable_steps(graphs: &[StepGraph], steps: &Steps, leave_out: Option<usize>) -> Vec<usize> {
     let all: Vec<usize> = (0..graphs.len()).filter(|&i| Some(i) != leave_out).collect();
     let complete: Vec<usize> =
         all.iter().copied().filter(|&i| !steps.steps[i].incomplete).collect();
-    if complete.is_empty() { all } else { complete }
+    let used = if complete.is_empty() { all } else { complete };
+    let times: Vec<Nanos> = used.iter().map(|&i| steps.steps[i].duration()).collect();
+    usual(&times).into_iter().map(|i| used[i]).collect()
 }
 
 /// The step whose time is nearest to the median (the earliest of equals).
@@ -170,8 +173,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Durations are skewed, so medians of nodes sum to less than a usual step's total. Scales the
-    /// nodes of each queue so that their sum is the median of the recorded sums.
+    /// Durations are skewed, so medians of nodes sum to less than a usual step's total: to a third
+    /// of it where pauses of the host meet other nodes in every step. Scales the nodes of each
+    /// queue so that their sum is the median of the recorded sums.
     fn keep_totals(&mut self, graphs: &[StepGraph], used: &[usize]) {
         let recorded: Vec<FxHashMap<(&str, NodeKind), i64>> =
             used.iter().map(|&i| totals(&graphs[i])).collect();
@@ -182,7 +186,7 @@ impl Builder<'_> {
                 let sums: Vec<i64> = recorded.iter().filter_map(|t| t.get(key).copied()).collect();
                 let own = own[key] as f64;
                 let factor = middle(&sums)?.nanos() as f64 / own;
-                (own > 0.0).then_some((*key, factor.clamp(0.5, 2.0)))
+                (own > 0.0).then_some((*key, factor))
             })
             .collect();
         let works: Vec<(NodeId, Nanos)> = self
@@ -355,14 +359,10 @@ fn totals(graph: &StepGraph) -> FxHashMap<(&str, NodeKind), i64> {
     totals
 }
 
-/// The median, the mean of the middle two for an even count. Of only two, the smaller: what
-/// disturbs a step adds time, and two values cannot outvote a disturbance.
+/// The median, the lower one for an even count: what disturbs a step adds time, and two values
+/// cannot outvote a disturbance.
 fn middle(values: &[i64]) -> Option<Nanos> {
-    if let [a, b] = values {
-        return Some(Nanos::from_nanos(*a.min(b)));
-    }
-    let values: Vec<f64> = values.iter().map(|&v| v as f64).collect();
-    median(&values).map(Nanos::from_nanos_f64)
+    median_i64(&mut values.to_vec()).map(Nanos::from_nanos)
 }
 
 /// Robust standard deviation over median, from three values on.
@@ -371,3 +371,6 @@ fn relative_spread(works: &[i64]) -> Option<f64> {
     let center = median(&values).filter(|&m| m > 0.0)?;
     (values.len() >= 3).then(|| robust_std(&values).map(|s| s / center)).flatten()
 }
+
+#[cfg(test)]
+mod tests;
