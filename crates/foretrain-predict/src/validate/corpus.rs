@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foretrain_core::stats::median;
-use foretrain_core::{Nanos, Result};
+use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{NodeId, StepGraph};
 use foretrain_ingest::{ReadOptions, read_trace};
@@ -13,11 +13,11 @@ use foretrain_trace::steps::StepSource;
 use rayon::prelude::*;
 
 use super::measured::StepTable;
-use super::report::Skipped;
+use super::report::{Row, SetOutcome, Skipped};
 use super::roots::{Candidate, Found, Root};
 use super::{OnProgress, Progress, guarded};
 use crate::Recording;
-use crate::replay::{predict_held_out_step, replay_step};
+use crate::replay::{HeldOutStep, predict_held_out_step, replay_step};
 
 /// The files of one root and what came of reading them; shared by all sets.
 pub struct Corpus<'a> {
@@ -51,7 +51,7 @@ pub(super) struct StepReplay {
     pub(super) measured: f64,
     pub(super) replayed: std::result::Result<f64, String>,
     /// `None` if the file has one step only.
-    pub(super) held_out: Option<std::result::Result<f64, String>>,
+    pub(super) held_out: Option<std::result::Result<HeldOutStep, String>>,
     /// Median of the other steps.
     pub(super) others: Option<f64>,
     /// Why the other steps tell nothing about this one, if they do not.
@@ -124,6 +124,30 @@ impl<'a> Corpus<'a> {
         })
     }
 
+    /// Turns every step of the files with steps into a row, of which `predict` gives the
+    /// prediction, or into a reason for leaving it out.
+    pub(super) fn score_steps(
+        &self,
+        outcome: &mut SetOutcome,
+        predict: impl Fn(&StepReplay) -> std::result::Result<Row, String>,
+    ) {
+        for file in self.files() {
+            let steps = file.replay.iter().flat_map(|replay| &replay.steps);
+            for step in steps {
+                let (group, what) = (file.candidate.name.clone(), step.name.clone());
+                match predict(step) {
+                    Ok(row) => {
+                        let measured = step.measured;
+                        outcome.rows.push(Row { group, what, measured, ..row });
+                    }
+                    Err(why) => {
+                        outcome.skipped.push(Skipped { what: format!("{group}: {what}"), why });
+                    }
+                }
+            }
+        }
+    }
+
     fn replay(&self, candidate: &Candidate) -> std::result::Result<FileReplay, String> {
         let recording = analyse(candidate)?;
         let count = recording.graphs.len();
@@ -133,16 +157,14 @@ impl<'a> Corpus<'a> {
 
     fn replay_one(&self, candidate: &Candidate, recording: &Recording, at: usize) -> StepReplay {
         let step = &recording.steps.steps[at];
-        let ms = |time: Result<Nanos>| {
-            time.map(Nanos::millis_f64).map_err(|error| error.message().to_owned())
-        };
+        let message = |error: InputError| error.message().to_owned();
         let several = recording.graphs.len() > 1;
         let sizes: Vec<usize> = recording.graphs.iter().map(size).collect();
         StepReplay {
             name: step.name.clone(),
             measured: self.measured(&candidate.name, &step.name, step.duration()),
-            replayed: ms(replay_step(&recording.graphs[at])),
-            held_out: several.then(|| ms(predict_held_out_step(recording, at))),
+            replayed: replay_step(&recording.graphs[at]).map(Nanos::millis_f64).map_err(message),
+            held_out: several.then(|| predict_held_out_step(recording, at).map_err(message)),
             others: others(recording, at),
             differs: differs(&sizes, at),
             unusable: step.incomplete.then(|| "device events of this step were rejected".into()),

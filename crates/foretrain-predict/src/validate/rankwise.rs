@@ -23,11 +23,12 @@ impl ValidationSet for Rankwise {
     }
 
     fn about(&self) -> &'static str {
-        "All ranks of a run are simulated together. The recorded duration of a collective is \
-         replaced by its transfer time, the shortest over its members; how long each rank waits \
-         in it comes out of the simulation. Given are each rank's work and when it began the step. \
-         Asynchronous sends under which a rank goes on computing hold nobody up here; what their \
-         receivers wait keeps its recorded time."
+        "All ranks of a run are simulated together: how long a rank waits for others comes out \
+         of the simulation. The recorded duration of a collective is replaced by its transfer \
+         time, the shortest over its members. Host backends let the members of most operations \
+         go one by one (a sender when its data is in some buffer), so in theirs, all-reduces and \
+         barriers apart, each member takes what it took in the recording after the last one had \
+         come. Given are each rank's work and when it began the step."
     }
 
     fn unit(&self) -> &'static str {

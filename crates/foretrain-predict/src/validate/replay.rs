@@ -1,7 +1,7 @@
 //! Steps replayed unchanged.
 
 use super::ValidationSet;
-use super::corpus::{Corpus, FileReplay};
+use super::corpus::Corpus;
 use super::report::{Row, SetOutcome, Skipped};
 
 /// Every step of every trace, rebuilt as a graph and simulated without a change.
@@ -27,35 +27,15 @@ impl ValidationSet for Replay {
         let mut outcome =
             SetOutcome { skipped: corpus.skipped().to_vec(), ..SetOutcome::default() };
         for file in corpus.files() {
-            match &file.replay {
-                Ok(replay) => score_file(&file.candidate.name, replay, &mut outcome),
-                Err(why) => {
-                    let what = file.candidate.name.clone();
-                    outcome.skipped.push(Skipped { what, why: why.clone() });
-                }
+            if let Err(why) = &file.replay {
+                let what = file.candidate.name.clone();
+                outcome.skipped.push(Skipped { what, why: why.clone() });
             }
         }
+        corpus.score_steps(&mut outcome, |step| {
+            let predicted = step.unusable.clone().map_or_else(|| step.replayed.clone(), Err)?;
+            Ok(Row { predicted, ..Row::default() })
+        });
         outcome
-    }
-}
-
-fn score_file(name: &str, replay: &FileReplay, outcome: &mut SetOutcome) {
-    for step in &replay.steps {
-        let result = match &step.unusable {
-            Some(why) => Err(why.clone()),
-            None => step.replayed.clone(),
-        };
-        match result {
-            Ok(predicted) => outcome.rows.push(Row {
-                group: name.to_owned(),
-                what: step.name.clone(),
-                predicted,
-                measured: step.measured,
-                ..Row::default()
-            }),
-            Err(why) => {
-                outcome.skipped.push(Skipped { what: format!("{name}: {}", step.name), why });
-            }
-        }
     }
 }
