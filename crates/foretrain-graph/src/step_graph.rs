@@ -130,7 +130,7 @@ pub struct Queue {
 
 /// A communicator group as this rank sees it. Groups of different ranks are the same group when
 /// their names are equal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// Unique within a job.
     pub name: String,
