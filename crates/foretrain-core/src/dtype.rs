@@ -40,8 +40,10 @@ impl DType {
             "tf32" => Self::Tf32,
             "half" | "float16" | "f16" | "fp16" => Self::F16,
             "bfloat16" | "bf16" => Self::Bf16,
-            "float8_e4m3fn" | "float8_e4m3" | "float8_e4m3fnuz" | "f8e4m3" | "fp8" => Self::F8E4m3,
-            "float8_e5m2" | "float8_e5m2fnuz" | "f8e5m2" => Self::F8E5m2,
+            "float8_e4m3fn" | "float8_e4m3" | "fp8_e4m3" | "float8_e4m3fnuz" | "f8e4m3" | "fp8" => {
+                Self::F8E4m3
+            }
+            "float8_e5m2" | "float8_e5m2fnuz" | "f8e5m2" | "fp8_e5m2" => Self::F8E5m2,
             "float4_e2m1fn_x2" | "fp4" | "f4" => Self::F4,
             "long" | "long int" | "int64" | "i64" | "int64_t" => Self::I64,
             "int" | "int32" | "i32" | "int32_t" => Self::I32,

@@ -1,16 +1,19 @@
-//! Readers of the files people have: Kineto traces, PyTorch execution traces, Chakra.
+//! Readers of the files people have: Kineto traces, PyTorch execution traces, Chakra, and logs of
+//! collective benchmarks.
 //!
 //! [`read_trace`] reads one profiler trace into a columnar [`foretrain_trace::Trace`],
 //! [`read_ranks`] those of a whole job, [`load()`] those or the step graphs of a job, whatever its
 //! files hold. Next to every result stands a
 //! [`Ledger`](foretrain_core::Ledger) of what was mended, inferred or left out. [`sniff()`] tells
-//! what a file is, [`discover()`] finds traces in directories.
+//! what a file is, [`discover()`] finds traces in directories. [`collective_log`] reads what nccl-tests
+//! and rccl-tests print.
 //!
 //! *Architecture invariant:* bytes become tables here and nowhere else; no input panics, and
 //! memory grows with the table, never with the file.
 
 mod budget;
 pub mod chakra;
+pub mod collective_log;
 pub mod execution_trace;
 mod graph_file;
 pub mod json;

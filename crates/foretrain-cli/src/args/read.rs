@@ -31,7 +31,7 @@ pub(super) struct Traces {
     /// Leave Python frames out: less memory for traces recorded with stacks.
     #[arg(long, help_heading = "Reading")]
     no_python: bool,
-    /// Refuse to use more memory than this for the events of all ranks, as in 8GiB.
+    /// Refuse to use more memory than about this for all ranks, as in 8GiB.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Reading")]
     memory_cap: Option<Bytes>,
     /// Threads to read and analyse with [default: one per core].

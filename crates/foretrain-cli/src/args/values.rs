@@ -1,7 +1,8 @@
 //! Values with units and ranges, as people write them.
 
 use foretrain::core::{Bytes, Nanos};
-use foretrain::graph::Glob;
+use foretrain::graph::{CollectiveKind, Glob};
+use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::roles::{GivenRole, Role};
 
 /// A number and the unit behind it, with or without a space.
@@ -58,6 +59,11 @@ pub(super) fn role(text: &str) -> Result<GivenRole, String> {
     let role = Role::parse(role.trim())
         .ok_or_else(|| format!("unknown role {role:?}; write dp, tp, pp or ep"))?;
     Ok(GivenRole { groups: Glob::new(groups.trim()), role })
+}
+
+/// An operation, as any tool spells it: `all-reduce`, `all_reduce`, `AllReduce`.
+pub(super) fn collective(text: &str) -> Result<CollectiveKind, String> {
+    kind_of(text).ok_or_else(|| format!("unknown operation {text:?}; write all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, gather, scatter or send-recv"))
 }
 
 /// Two times: `10ms..50ms`.

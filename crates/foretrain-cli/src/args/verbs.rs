@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use foretrain::core::{Bytes, Nanos};
+use foretrain::graph::CollectiveKind;
 use foretrain::predict::roles::GivenRole;
 
 use super::read::Traces;
@@ -13,7 +14,8 @@ use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Show what is in a trace or graph: steps, breakdown, collectives, coverage, warnings.
+    /// Show what is in a trace or graph: steps, breakdown, collectives, coverage, warnings; or what a
+    /// collective benchmark (nccl-tests, rccl-tests) measured.
     Inspect(Inspect),
     /// Predict step time, scaling and breakdown on a cluster at other sizes.
     Predict(Box<Predict>),
@@ -40,6 +42,9 @@ pub(super) enum Verb {
 pub(super) struct Inspect {
     #[command(flatten)]
     traces: Traces,
+    /// The operation of benchmark logs that do not name theirs, as in all-reduce.
+    #[arg(long, value_name = "KIND", value_parser = values::collective)]
+    collective: Option<CollectiveKind>,
 }
 
 #[derive(Debug, Args)]
@@ -151,7 +156,10 @@ pub(super) struct Validate {
 impl From<Verb> for Command {
     fn from(verb: Verb) -> Self {
         match verb {
-            Verb::Inspect(args) => Self::Inspect(inspect::Options { source: args.traces.into() }),
+            Verb::Inspect(args) => Self::Inspect(inspect::Options {
+                source: args.traces.into(),
+                collective: args.collective,
+            }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Hardware(args) => Self::Hardware(args.into()),
             Verb::Export(args) => Self::Export(export::Options {

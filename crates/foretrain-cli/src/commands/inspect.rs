@@ -1,13 +1,14 @@
 //! `foretrain inspect`.
 
 use foretrain::core::Ledger;
+use foretrain::graph::CollectiveKind;
 use foretrain::ingest::GraphFile;
 use foretrain::predict::inspect::inspect;
 use foretrain::predict::inspect_graph::inspect_graphs;
 use foretrain::report::json::{self, InspectGraphReport, InspectReport};
 use foretrain::report::text;
 
-use super::Answer;
+use super::{Answer, collective_log};
 use crate::failure::Result;
 use crate::output::Output;
 use crate::recordings::{Input, Job, Source};
@@ -16,9 +17,15 @@ use crate::recordings::{Input, Job, Source};
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) source: Source,
+    /// The operation of benchmark logs that do not name theirs.
+    pub(crate) collective: Option<CollectiveKind>,
 }
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+    let inputs = &options.source.inputs;
+    if let Some(answer) = collective_log::run(inputs, options.collective, output)? {
+        return Ok(answer);
+    }
     match options.source.read(output)? {
         Input::Traces(job) => traces(&job, output),
         Input::Graphs(files, ledger) => graphs(&files, &ledger, output),

@@ -1,5 +1,6 @@
 //! One module per verb: options, the library call, the renderer.
 
+mod collective_log;
 pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;

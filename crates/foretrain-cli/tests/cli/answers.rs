@@ -148,3 +148,15 @@ fn scores_are_printed_and_written() {
     assert_eq!(replay.split_whitespace().nth(1), Some("6"), "two ranks of three steps: {replay}");
     assert!(std::fs::read_to_string(&file).unwrap().contains("replay"));
 }
+
+#[test]
+fn inspect_on_a_benchmark_log() {
+    let log = "crates/foretrain-cli/tests/cli/all_reduce.log";
+    insta::assert_snapshot!("inspect_benchmark_log", answer(&["inspect", log]));
+    let page = answer(&["inspect", log, "--collective", "reduce_scatter"]);
+    assert!(page.starts_with("reduce-scatter, ranks not known"), "{page}");
+    let refused = run(&["inspect", TINY, "--collective", "all-reduce"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let refused = run(&["predict", log, "--on", "dgx-a100", "--gpus", "8"]);
+    assert!(refused.code == 2 && refused.err.contains("foretrain inspect"), "{refused:?}");
+}

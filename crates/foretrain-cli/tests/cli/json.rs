@@ -49,6 +49,25 @@ fn inspect_fits_its_schema() {
 }
 
 #[test]
+fn inspect_of_a_benchmark_log_fits_its_schema() {
+    let log = "crates/foretrain-cli/tests/cli/all_reduce.log";
+    let document = fits("inspect-log", &["inspect", log, "--json"]);
+    assert_eq!(document["schema"], "foretrain/inspect-log/1");
+    let run = &document["runs"][0];
+    assert_eq!((&run["ranks"], &run["ranks_inferred"]), (&16.into(), &true.into()));
+    assert_eq!(run["rows"][1]["in_place"]["time_ns"], 710_000);
+    // A directory of logs is as good as their names.
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["a_all_gather.log", "b_all_reduce.log"] {
+        std::fs::copy(root().join(log), directory.path().join(name)).unwrap();
+    }
+    let document = fits("inspect-log", &["inspect", text(directory.path()), "--json"]);
+    let kinds: Vec<&Value> =
+        document["runs"].as_array().unwrap().iter().map(|run| &run["kind"]).collect();
+    assert_eq!(kinds, ["all-gather", "all-reduce"]);
+}
+
+#[test]
 fn hardware_fits_its_schema() {
     let document = fits("hardware", &["hardware", "list", "--json"]);
     assert!(document["nodes"].as_array().unwrap().len() > 10);

@@ -59,7 +59,25 @@ pub fn discover(inputs: &[PathBuf]) -> Result<(Vec<TraceFile>, Ledger)> {
     Ok((files, ledger))
 }
 
-/// Whether a reader exists for this kind.
+/// What each file among files, directories and patterns is, in order of their paths, told as the
+/// caller goes on. A file that was not named itself and cannot be read is passed over.
+///
+/// # Errors
+/// If a directory cannot be read or a pattern is malformed.
+pub(crate) fn kinds(
+    inputs: &[PathBuf],
+) -> Result<impl Iterator<Item = (PathBuf, Result<FileKind>)>> {
+    let mut found = BTreeMap::new();
+    for input in inputs {
+        expand(input, &mut found, &mut Ledger::new())?;
+    }
+    Ok(found.into_iter().filter_map(|(path, named)| {
+        let kind = examine(&path).map(|file| file.kind);
+        (named || kind.is_ok()).then_some((path, kind))
+    }))
+}
+
+/// Whether a trace reader exists for this kind.
 pub(crate) fn is_readable(kind: &FileKind) -> bool {
     *kind == FileKind::Kineto || kind.is_graph()
 }
@@ -92,6 +110,7 @@ pub(crate) fn refusal(kind: &FileKind, path: &Path) -> InputError {
         FileKind::ForeignTimeline { .. } => {
             error.hint("record one with torch.profiler and export_chrome_trace")
         }
+        FileKind::CollectiveLog => error.hint("`foretrain inspect` shows such logs on their own"),
         _ => error.hint("expected JSON with \"traceEvents\", plain or packed by gzip or zstd"),
     }
 }

@@ -3,6 +3,7 @@
 use foretrain_trace::Category;
 
 use crate::chakra;
+use crate::collective_log;
 use crate::json::{Damage, Document, Field, Limits, RawEvent, Sink};
 
 /// What a file is.
@@ -16,6 +17,8 @@ pub enum FileKind {
     Chakra,
     /// A step graph that Foretrain saved.
     StepGraph,
+    /// What a collective benchmark printed: a text, CSV or JSON table.
+    CollectiveLog,
     /// A timeline or profile of another tool.
     ForeignTimeline {
         /// What it is, for a sentence "this is ...".
@@ -41,6 +44,7 @@ impl FileKind {
             Self::ExecutionTrace => "a PyTorch execution trace",
             Self::Chakra => "a Chakra execution trace",
             Self::StepGraph => "a saved step graph",
+            Self::CollectiveLog => "the log of a collective benchmark",
             Self::ForeignTimeline { what } => what,
             Self::NotATrace { why } => why,
         }
@@ -59,8 +63,14 @@ pub fn sniff(head: &[u8], name: &str) -> FileKind {
     }
     match text.first() {
         None => not_a_trace("an empty file"),
-        Some(b'{' | b'[') => sniff_json(text),
+        Some(b'{' | b'[') => match sniff_json(text) {
+            FileKind::NotATrace { .. } if collective_log::looks_like(head) => {
+                FileKind::CollectiveLog
+            }
+            kind => kind,
+        },
         Some(_) if chakra::looks_like(head) => FileKind::Chakra,
+        Some(_) if collective_log::looks_like(head) => FileKind::CollectiveLog,
         Some(_) => not_a_trace(plain_or_binary(head, name)),
     }
 }

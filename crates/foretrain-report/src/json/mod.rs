@@ -6,6 +6,7 @@
 //! never infinite and never "not a number". Documents carry `"schema": "foretrain/ANSWER/1"`; the
 //! number grows when a field changes its meaning or goes away, not when one is added.
 
+mod collective_log;
 mod common;
 mod hardware;
 mod inspect;
@@ -13,6 +14,9 @@ mod inspect_graph;
 mod predict;
 mod validate;
 
+pub use collective_log::{
+    CollectiveLogReport, CollectiveRowReport, CollectiveRunReport, TimingReport,
+};
 pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -35,9 +39,10 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Answers whose JSON has a published schema: verbs, and `inspect-graph` for what `inspect` says of
-/// graphs.
-pub const ANSWERS: [&str; 5] = ["hardware", "inspect", "inspect-graph", "predict", "validate"];
+/// Answers whose JSON has a published schema: verbs, and `inspect-graph` and `inspect-log` for what
+/// `inspect` says of graphs and of benchmark logs.
+pub const ANSWERS: [&str; 6] =
+    ["hardware", "inspect", "inspect-graph", "inspect-log", "predict", "validate"];
 
 /// The JSON text of a report, indented, with a line feed at its end.
 pub fn to_text<T: Serialize>(report: &T) -> String {
@@ -59,6 +64,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
+        "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
         other => {

@@ -3,6 +3,7 @@
 //! Tables fit the width they are given. Colour only repeats what words say, so output without it
 //! loses nothing.
 
+mod collective_log;
 mod hardware;
 mod inspect;
 mod inspect_graph;
@@ -13,6 +14,7 @@ mod table;
 pub mod units;
 mod validate;
 
+pub use collective_log::collective_logs;
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };

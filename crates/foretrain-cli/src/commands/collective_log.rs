@@ -1,0 +1,42 @@
+//! `foretrain inspect` on logs of collective benchmarks.
+
+use std::path::PathBuf;
+
+use foretrain::core::{InputError, Ledger};
+use foretrain::graph::CollectiveKind;
+use foretrain::ingest::collective_log::{self, LogOptions};
+use foretrain::report::json::{self, CollectiveLogReport};
+use foretrain::report::text;
+
+use super::Answer;
+use crate::failure::Result;
+use crate::output::Output;
+
+/// Answers if the inputs are such logs: "no" if no row could be read from them.
+pub(crate) fn run(
+    inputs: &[PathBuf],
+    kind: Option<CollectiveKind>,
+    output: &Output,
+) -> Result<Option<Answer>> {
+    let Some(paths) = collective_log::find(inputs)? else {
+        return match kind {
+            None => Ok(None),
+            Some(_) => Err(InputError::new("--collective is for logs of collective benchmarks")
+                .hint("a trace names its collectives itself")
+                .into()),
+        };
+    };
+    let mut ledger = Ledger::new();
+    let mut logs = Vec::new();
+    for path in &paths {
+        let (log, found) = collective_log::read(path, &LogOptions { kind })?;
+        ledger.merge(&found, (paths.len() > 1).then_some(&log.source));
+        logs.push(log);
+    }
+    let report = CollectiveLogReport::new(&logs, &ledger);
+    let style = output.style();
+    let text =
+        if output.json() { json::to_text(&report) } else { text::collective_logs(&report, style) };
+    output.answer(&text)?;
+    Ok(Some(if report.runs.is_empty() { Answer::No } else { Answer::Yes }))
+}

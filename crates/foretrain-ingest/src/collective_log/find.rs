@@ -1,0 +1,48 @@
+//! Telling logs of collective benchmarks from other files.
+
+use std::path::PathBuf;
+
+use foretrain_core::Result;
+
+use super::columns::Columns;
+use super::csv::Header;
+use super::facts::{Remark, remark};
+use super::row::{self, Parsed};
+use super::{json, prefix};
+use crate::source::discover;
+use crate::source::sniff::FileKind;
+
+/// Whether a text that begins so is the log of a collective benchmark. `head` may end anywhere.
+pub fn looks_like(head: &[u8]) -> bool {
+    if json::looks_like_document(head) {
+        return true;
+    }
+    let text = String::from_utf8_lossy(head);
+    text.lines().any(|line| {
+        let text = prefix::strip(line).text;
+        if text.starts_with(['{', '[']) {
+            return text.contains("\"algBw\"") && text.contains("\"busBw\"");
+        }
+        Columns::of_header(text).is_some()
+            || Header::of(text).is_some()
+            || matches!(remark(text), Some(Remark::Begin { per_process: Some(_) }))
+            || matches!(row::parse(text, None), Parsed::Row { clean: true, .. })
+    })
+}
+
+/// The logs among files, directories and patterns, in order of their paths; `None` if there are
+/// traces among them or no logs.
+///
+/// # Errors
+/// If a named file cannot be read, or a pattern is malformed.
+pub fn find(inputs: &[PathBuf]) -> Result<Option<Vec<PathBuf>>> {
+    let mut logs = Vec::new();
+    for (path, kind) in discover::kinds(inputs)? {
+        match kind? {
+            FileKind::CollectiveLog => logs.push(path),
+            kind if discover::is_readable(&kind) => return Ok(None),
+            _ => {}
+        }
+    }
+    Ok((!logs.is_empty()).then_some(logs))
+}
