@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use foretrain::core::{InputError, Ledger, Nanos};
+use foretrain::core::{Bytes, InputError, Ledger, Nanos};
 use foretrain::ingest::{GraphFile, Loaded, ReadOptions, load};
 use foretrain::predict::Recording;
 use foretrain::trace::Trace;
@@ -11,6 +11,10 @@ use rayon::prelude::*;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::progress::Reading;
+
+/// Memory of an analysed recording, its step graphs included, over that of its table (see
+/// `docs/performance.md`).
+const ANALYSED: u64 = 4;
 
 /// Files to read and how.
 #[derive(Debug)]
@@ -49,6 +53,7 @@ impl Source {
         let (loaded, ledger) = load(&self.inputs, &self.options, &|progress| reading.at(progress))?;
         match loaded {
             Loaded::Traces(traces) => {
+                self.check_memory(&traces)?;
                 reading.analysing();
                 self.analyse(traces, ledger).map(Input::Traces)
             }
@@ -78,6 +83,20 @@ impl Source {
             ledger.merge(&recording.ledger, several.then_some(rank.as_str()));
         }
         Ok(Job { recordings, ledger, reading })
+    }
+
+    /// Refuses before the analysis what would exceed the cap in it.
+    fn check_memory(&self, traces: &[Trace]) -> Result<()> {
+        let tables: u64 = traces.iter().map(Trace::heap_bytes).sum();
+        let wanted = Bytes::new(tables.saturating_mul(ANALYSED));
+        match self.options.memory_cap {
+            Some(cap) if wanted > cap => Err(InputError::new(format!(
+                "analysing these events takes about {wanted}, more than the memory cap of {cap}"
+            ))
+            .hint("read fewer ranks (--ranks) or a time window (--window)")
+            .into()),
+            _ => Ok(()),
+        }
     }
 
     fn check_boundaries(&self) -> Result<()> {

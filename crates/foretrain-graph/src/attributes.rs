@@ -120,6 +120,15 @@ impl Column {
         }
     }
 
+    fn shrink_to_fit(&mut self) {
+        match self {
+            Self::I64(v) => v.shrink_to_fit(),
+            Self::F64(v) => v.shrink_to_fit(),
+            Self::Bool(v) => v.shrink_to_fit(),
+            Self::Str(v) => v.shrink_to_fit(),
+        }
+    }
+
     /// Puts the rows of `other`, if of the same type, behind the first `at` rows.
     fn append(&mut self, at: usize, other: &Self) {
         self.resize(at);
@@ -203,6 +212,10 @@ impl Attributes {
     typed_access!(set_f64, get_f64, F64, f64, f64, |v| *v);
     typed_access!(set_bool, get_bool, Bool, bool, bool, |v| *v);
     typed_access!(set_str, get_str, Str, Box<str>, &str, |v| &**v);
+
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.columns.values_mut().for_each(Column::shrink_to_fit);
+    }
 
     /// The column by this name.
     pub fn column(&self, name: &str) -> Option<&Column> {

@@ -67,6 +67,7 @@ pub mod file;
 pub mod glob;
 pub mod job;
 pub mod kinds;
+mod memory;
 pub mod node_set;
 pub mod query;
 pub mod step_graph;

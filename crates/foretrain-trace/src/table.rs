@@ -217,6 +217,18 @@ macro_rules! side_table {
 }
 
 impl Trace {
+    /// Bytes that the table takes, by the rows and names it holds.
+    pub fn heap_bytes(&self) -> u64 {
+        /// One row of the columns, without strings and side tables.
+        const ROW: usize = 55;
+        let side = self.comm_args.len() * size_of::<CommArgs>()
+            + self.launch_args.len() * size_of::<LaunchArgs>()
+            + self.copy_args.len() * size_of::<CopyArgs>()
+            + self.sync_args.len() * size_of::<SyncArgs>()
+            + self.flows.len() * size_of::<Flow>();
+        (self.len() * ROW + side + self.names.heap_bytes()) as u64
+    }
+
     /// Number of events.
     pub fn len(&self) -> usize {
         self.name.len()

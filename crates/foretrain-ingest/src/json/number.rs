@@ -87,9 +87,24 @@ struct Digits {
 
 impl Digits {
     const KEPT: u128 = 10_u128.pow(34);
+    /// Digits that a machine word holds whatever they are.
+    const IN_A_WORD: usize = 19;
 
     fn take(&mut self, bytes: &[u8], from: usize, fraction: bool) -> usize {
         let mut position = from;
+        // Nearly all numbers fit a word, and its arithmetic is several times as fast.
+        let mut word = self.mantissa as u64;
+        while self.count < Self::IN_A_WORD
+            && let Some(digit) = bytes.get(position).filter(|b| b.is_ascii_digit())
+        {
+            word = word * 10 + u64::from(digit - b'0');
+            self.power -= i32::from(fraction);
+            self.count += 1;
+            position += 1;
+        }
+        if self.count <= Self::IN_A_WORD {
+            self.mantissa = u128::from(word);
+        }
         while let Some(digit) = bytes.get(position).filter(|b| b.is_ascii_digit()) {
             if self.mantissa < Self::KEPT {
                 self.mantissa = self.mantissa * 10 + u128::from(digit - b'0');
@@ -108,6 +123,9 @@ impl Digits {
         if self.mantissa == 0 {
             return 0;
         }
+        if let Some(value) = u64::try_from(self.mantissa).ok().and_then(|w| scaled_word(w, power)) {
+            return i64::try_from(value).unwrap_or(i64::MAX);
+        }
         let value = if power >= 0 {
             10_u128.checked_pow(power.unsigned_abs()).and_then(|f| self.mantissa.checked_mul(f))
         } else {
@@ -119,6 +137,15 @@ impl Digits {
         };
         value.and_then(|v| i64::try_from(v).ok()).unwrap_or(i64::MAX)
     }
+}
+
+/// A word times a power of ten, rounded; `None` if a word does not hold what that takes.
+fn scaled_word(word: u64, power: i32) -> Option<u64> {
+    let factor = 10_u64.checked_pow(power.unsigned_abs())?;
+    if power >= 0 {
+        return word.checked_mul(factor);
+    }
+    Some(word / factor + u64::from(word % factor >= factor - factor / 2))
 }
 
 #[cfg(test)]
@@ -171,6 +198,17 @@ mod tests {
             let magnitude = nanos.unsigned_abs();
             let text = format!("{sign}{}.{:03}", magnitude / 1000, magnitude % 1000);
             prop_assert_eq!(micros_to_nanos(&text), Some(nanos.max(-i64::MAX)));
+        }
+
+        /// Digits on both sides of where a word ends give what wider arithmetic gives.
+        #[test]
+        fn long_numbers_agree_with_wide_arithmetic(
+            whole in 0..10_u128.pow(15), fraction in "[0-9]{0,18}",
+        ) {
+            let digits = fraction.len() as u32;
+            let scaled = (whole * 10_u128.pow(digits) + fraction.parse::<u128>().unwrap_or(0)) * 1000;
+            let want = (scaled + 10_u128.pow(digits) / 2) / 10_u128.pow(digits);
+            prop_assert_eq!(micros_to_nanos(&format!("{whole}.{fraction}")), i64::try_from(want).ok());
         }
 
         #[test]

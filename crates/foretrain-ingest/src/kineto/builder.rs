@@ -13,8 +13,6 @@ use crate::json::text::decode;
 use crate::json::{Arg, Damage, DamageKind, Field, RawEvent, Sink, Value, number};
 use crate::options::ReadOptions;
 
-/// Bytes of one row, without its strings and side-table entries.
-const ROW_BYTES: u64 = 55;
 /// Longest event name kept; real kernels reach some three thousand characters.
 const LONGEST_NAME: usize = 16 << 10;
 
@@ -292,13 +290,7 @@ impl<'a> Builder<'a> {
     }
 
     fn heap_bytes(&self) -> u64 {
-        let side = self.trace.comm_args.len() * size_of::<foretrain_trace::CommArgs>()
-            + self.trace.launch_args.len() * size_of::<foretrain_trace::LaunchArgs>()
-            + self.trace.copy_args.len() * size_of::<foretrain_trace::CopyArgs>();
-        self.trace.len() as u64 * ROW_BYTES
-            + side as u64
-            + self.flows.heap_bytes()
-            + self.trace.names.heap_bytes() as u64
+        self.trace.heap_bytes() + self.flows.heap_bytes()
     }
 
     /// Completes the table.

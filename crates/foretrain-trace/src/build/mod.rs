@@ -46,5 +46,7 @@ pub fn build_step(context: &Context<'_>, step: usize, ledger: &mut Ledger) -> St
     let step = &context.steps.steps[step];
     let threads = host::host_threads(context, step);
     let work = device::device_work(context, step, ledger);
-    assemble::assemble(context, step, &threads, &work)
+    let mut graph = assemble::assemble(context, step, &threads, &work);
+    graph.shrink_to_fit();
+    graph
 }
