@@ -7,6 +7,7 @@ use foretrain_graph::{
     StepGraph,
 };
 
+use crate::accumulation::{Gradient, count_passes};
 use crate::buckets::{BucketCaps, assign_buckets};
 
 /// From the call that launches a collective to its start on an idle stream; a typical figure, used
@@ -20,7 +21,7 @@ pub struct DdpInserted {
     pub nodes: Vec<NodeId>,
     /// Size of each bucket.
     pub buckets: Vec<Bytes>,
-    /// Gradients found.
+    /// Gradients found, each counted once.
     pub gradients: usize,
 }
 
@@ -33,7 +34,8 @@ struct Ready {
 
 /// Inserts one all-reduce per gradient bucket: it starts when the bucket's last gradient is ready
 /// (on the host and, where there is one, on the device), follows the bucket before it, and the
-/// optimiser waits for all of them. `cost` gives the time of an all-reduce of that size.
+/// optimiser waits for all of them. Of several backward passes the last is
+/// synchronised, as under `no_sync`. `cost` gives the time of an all-reduce of that size.
 ///
 /// # Errors
 /// If the graph has no gradient-ready points (the trace lacks input shapes, or has no backward).
@@ -43,7 +45,9 @@ pub fn insert_ddp(
     group: Group,
     cost: &mut dyn FnMut(Bytes) -> Nanos,
 ) -> Result<DdpInserted> {
-    let ready = ready_points(graph);
+    let mut ready = ready_points(graph);
+    let passes = passes_of(graph, &ready);
+    ready.drain(..ready.len() - ready.len() / passes);
     if ready.is_empty() {
         return Err(InputError::new("the step shows no gradient sizes to synchronise")
             .hint("record the trace with record_shapes=True, or give the gradient bytes by hand"));
@@ -87,6 +91,16 @@ pub fn insert_ddp(
     let last_ready = ready.iter().map(|r| r.at).max().unwrap_or(0);
     wait_for_all(graph, &inserted.nodes, &ready, last_ready, queue, on_device);
     Ok(inserted)
+}
+
+/// How many backward passes (micro-batches) a step has, each of which completes all gradients.
+pub fn backward_passes(graph: &StepGraph) -> usize {
+    passes_of(graph, &ready_points(graph))
+}
+
+fn passes_of(graph: &StepGraph, ready: &[Ready]) -> usize {
+    let gradients: Vec<Gradient> = ready.iter().map(|r| (r.at, r.bytes)).collect();
+    count_passes(graph, &gradients)
 }
 
 /// Gradient-ready points in ready order.

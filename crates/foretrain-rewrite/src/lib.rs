@@ -7,10 +7,11 @@
 //!
 //! *Architecture invariant:* the engine knows none of these passes.
 
+mod accumulation;
 pub mod buckets;
 pub mod ddp;
 pub mod recost;
 
 pub use buckets::{BucketCaps, assign_buckets};
-pub use ddp::{DdpInserted, insert_ddp};
+pub use ddp::{DdpInserted, backward_passes, insert_ddp};
 pub use recost::{CollectiveNode, collectives, recost_collectives};

@@ -3,6 +3,7 @@
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
 use foretrain_hardware::{Catalogue, Cluster};
+use foretrain_rewrite::backward_passes;
 
 use super::cost::Machines;
 use super::gradients::has_backward;
@@ -219,10 +220,14 @@ impl<'a> Base<'a> {
             ));
         }
         if lead.layout.lacks_synchronisation() && replicas > 1 && has_backward(&lead.graph) {
+            let when = match backward_passes(&lead.graph) {
+                1 => String::new(),
+                n => format!(" after the last of {n} backward passes (as under no_sync)"),
+            };
             evidence.push(Evidence::new(
                 EvidenceKind::Assumed,
                 "gradient synchronisation",
-                "DDP buckets in ready order, all-reduce times from uncalibrated priors; bucket copies not included",
+                format!("DDP buckets in ready order{when}, all-reduce times from uncalibrated priors; bucket copies not included"),
                 0.3,
             ));
         }
