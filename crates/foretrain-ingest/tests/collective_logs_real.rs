@@ -45,8 +45,8 @@ fn expected(measured: &Path) -> BTreeMap<String, Vec<Expected>> {
     flate2::read::GzDecoder::new(packed)
         .read_to_string(&mut text)
         .expect("the data as its README says");
-    let mut lines = text.lines().map(fields);
-    let titles = lines.next().expect("the data as its README says");
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let titles = table.headers().expect("the data as its README says").clone();
     let column = |name: &str| {
         titles.iter().position(|title| title == name).expect("the data as its README says")
     };
@@ -57,8 +57,9 @@ fn expected(measured: &Path) -> BTreeMap<String, Vec<Expected>> {
     let (size, count, dtype, flag) =
         (column("size_bytes"), column("count"), column("dtype"), column("flag"));
     let mut logs: BTreeMap<String, Vec<Expected>> = BTreeMap::new();
-    for line in lines {
-        logs.entry(line[log].clone()).or_default().push(Expected {
+    for line in table.records() {
+        let line = line.expect("the data as its README says");
+        logs.entry(line[log].to_owned()).or_default().push(Expected {
             kind: collective_log::kind_of(&line[kind]),
             ranks: line[ranks].parse().expect("the data as its README says"),
             size: line[size].parse().expect("the data as its README says"),
@@ -69,20 +70,6 @@ fn expected(measured: &Path) -> BTreeMap<String, Vec<Expected>> {
         });
     }
     logs
-}
-
-/// The fields of a CSV line, quotes undone.
-fn fields(line: &str) -> Vec<String> {
-    let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(std::mem::take(&mut field)),
-            c => field.push(c),
-        }
-    }
-    all.push(field);
-    all
 }
 
 fn same_figures(timing: Option<&Timing>, want: [Option<f64>; 3]) -> bool {

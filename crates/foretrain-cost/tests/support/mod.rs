@@ -57,17 +57,16 @@ pub(crate) fn nccl_tests_rows(dir: &Path) -> Vec<Row> {
     let mut text = String::new();
     let file = std::fs::File::open(&path).expect("the data directory has its tables");
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip text");
-    let mut lines = text.lines();
-    let header = fields(lines.next().unwrap_or_default());
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let header = table.headers().expect("a header").clone();
     let column = |name: &str| header.iter().position(|h| h == name).expect("a known column");
     let (log, kind, ranks) = (column("log_id"), column("collective"), column("n_ranks"));
     let (bytes, out, inplace) = (column("size_bytes"), column("oop_time_us"), column("ip_time_us"));
-    let row = |line: &str| {
-        let f = fields(line);
+    let row = |f: csv::StringRecord| {
         let time = |i: usize| f[i].parse::<f64>().ok().filter(|t| *t > 0.0);
         Some(Row {
-            log: f[log].clone(),
-            kind: match f[kind].as_str() {
+            log: f[log].to_owned(),
+            kind: match &f[kind] {
                 "all_reduce" => CollectiveKind::AllReduce,
                 "all_gather" => CollectiveKind::AllGather,
                 "reduce_scatter" => CollectiveKind::ReduceScatter,
@@ -85,7 +84,11 @@ pub(crate) fn nccl_tests_rows(dir: &Path) -> Vec<Row> {
             },
         })
     };
-    lines.filter_map(row).collect()
+    table
+        .into_records()
+        .map(|record| record.expect("the data as its README says"))
+        .filter_map(row)
+        .collect()
 }
 
 /// One all-reduce of Gloo.
@@ -100,9 +103,8 @@ pub(crate) struct LabRow {
 /// The plain all-reduces of our lab.
 pub(crate) fn lab_rows(dir: &Path) -> Vec<LabRow> {
     let text = std::fs::read_to_string(dir.join("lab/allreduce.csv")).expect("lab/allreduce.csv");
-    let row = |line: &str| {
-        let f = fields(line);
-        (f.last()? == "allreduce").then_some(())?;
+    let row = |f: csv::StringRecord| {
+        (f.iter().next_back()? == "allreduce").then_some(())?;
         Some(LabRow {
             ranks: f[0].parse().ok()?,
             mbit: f[1].parse().ok().filter(|m: &f64| m.is_finite()),
@@ -110,21 +112,11 @@ pub(crate) fn lab_rows(dir: &Path) -> Vec<LabRow> {
             time_us: f[3].parse().ok()?,
         })
     };
-    text.lines().skip(1).filter_map(row).collect()
-}
-
-/// The fields of a CSV line, quotes undone.
-fn fields(line: &str) -> Vec<String> {
-    let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(std::mem::take(&mut field)),
-            c => field.push(c),
-        }
-    }
-    all.push(field);
-    all
+    csv::Reader::from_reader(text.as_bytes())
+        .into_records()
+        .map(|record| record.expect("the data as its README says"))
+        .filter_map(row)
+        .collect()
 }
 
 /// Errors of predictions.

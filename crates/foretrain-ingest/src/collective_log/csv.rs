@@ -105,16 +105,13 @@ impl Header {
 
 /// The fields of a line, quotes and the blanks around them undone.
 fn fields(line: &str) -> Vec<String> {
-    let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(std::mem::take(&mut field)),
-            c => field.push(c),
-        }
-    }
-    all.push(field);
-    all.iter().map(|field| field.trim().to_owned()).collect()
+    // Lines come out of logs one by one, so each is a table of its own.
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .trim(csv::Trim::All)
+        .from_reader(line.as_bytes());
+    let row = reader.records().next().and_then(Result::ok).unwrap_or_default();
+    row.iter().map(|field| field.trim().to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 
 use foretrain_core::{InputError, Result};
 
-use super::measured::fields;
+use super::measured::{place, reader, unreadable};
 use super::roots::{Candidate, Root};
 
 /// Settings that a run shares with the runs it can be compared with.
@@ -104,16 +104,13 @@ pub(super) fn measured_runs(root: &Root) -> Result<Option<Vec<MeasuredRun>>> {
 }
 
 fn parse(text: &str) -> Result<Vec<MeasuredRun>> {
-    let mut lines = text.lines();
-    let header = fields(lines.next().unwrap_or_default());
-    lines
-        .enumerate()
-        .map(|(number, line)| {
-            let row = fields(line);
-            let get = |name: &str| {
-                let column = header.iter().position(|field| field == name)?;
-                row.get(column).map(String::as_str)
-            };
+    let mut reader = reader(text);
+    let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
+    reader
+        .records()
+        .map(|row| {
+            let row = row.map_err(|error| unreadable(&error))?;
+            let get = |name: &str| row.get(header.iter().position(|field| field == name)?);
             let whole = |name: &str| get(name)?.parse().ok();
             let read = || -> Option<MeasuredRun> {
                 Some(MeasuredRun {
@@ -133,7 +130,7 @@ fn parse(text: &str) -> Result<Vec<MeasuredRun>> {
                 InputError::new(
                     "a row needs model, cpu_share, kind, world, batch, bw_mbit, bucket_mb and median_step_ms",
                 )
-                .at(format!("line {}", number + 2))
+                .at(place(&row))
             })
         })
         .collect()

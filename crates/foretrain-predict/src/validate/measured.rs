@@ -33,8 +33,8 @@ impl StepTable {
     /// # Errors
     /// As [`StepTable::read`].
     pub fn parse(text: &str) -> Result<Self> {
-        let mut lines = text.lines();
-        let header = fields(lines.next().unwrap_or_default());
+        let mut reader = reader(text);
+        let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
         let column = |name: &str| {
             header
                 .iter()
@@ -42,18 +42,18 @@ impl StepTable {
                 .ok_or_else(|| InputError::new(format!("no column \"{name}\"")).at("line 1"))
         };
         let (model, metric) = (column("model")?, column("metric")?);
-        let (value, unit, place) = (column("value")?, column("unit")?, column("where")?);
+        let (value, unit, path) = (column("value")?, column("unit")?, column("where")?);
         let mut table = Self::default();
-        for (number, line) in lines.enumerate() {
-            let row = fields(line);
-            let get = |column: usize| row.get(column).map_or("", String::as_str);
+        for row in reader.records() {
+            let row = row.map_err(|error| unreadable(&error))?;
+            let get = |column: usize| row.get(column).unwrap_or_default();
             let Some(step) = step_of(get(metric)).filter(|_| get(unit) == "ms") else { continue };
             let time: f64 = get(value).parse().unwrap_or(f64::NAN);
             if !(time.is_finite() && time > 0.0) {
                 let found = format!("step time \"{}\" is no positive number", get(value));
-                return Err(InputError::new(found).at(format!("line {}", number + 2)));
+                return Err(InputError::new(found).at(place(&row)));
             }
-            let mut keys = vec![normalised(get(place)), normalised(get(model))];
+            let mut keys = vec![normalised(get(path)), normalised(get(model))];
             keys.dedup();
             for file in keys {
                 table
@@ -91,24 +91,18 @@ fn normalised(file: &str) -> String {
     file.trim().trim_start_matches("./").trim_end_matches(".gz").to_owned()
 }
 
-/// Fields of one CSV line; quoted ones may hold commas and doubled quotes.
-pub(super) fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        let field = fields.len() - 1;
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                fields[field].push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            _ => fields[field].push(c),
-        }
-    }
-    fields
+/// A reader of a table whose rows may be cut short.
+pub(super) fn reader(text: &str) -> csv::Reader<&[u8]> {
+    csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes())
+}
+
+/// "line N" of a row.
+pub(super) fn place(row: &csv::StringRecord) -> String {
+    format!("line {}", row.position().map_or(0, csv::Position::line))
+}
+
+pub(super) fn unreadable(error: &csv::Error) -> InputError {
+    InputError::new(format!("not a table of comma-separated values: {error}"))
 }
 
 #[cfg(test)]
@@ -153,10 +147,5 @@ mod tests {
         for bad in ["-1", "0", "NaN", "inf"] {
             assert!(StepTable::parse(&TABLE.replace("3.25", bad)).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn quotes_protect_commas() {
-        assert_eq!(fields("a,\"b, \"\"c\"\"\",,d"), ["a", "b, \"c\"", "", "d"]);
     }
 }
