@@ -282,3 +282,59 @@ fn communication(graph: &StepGraph) -> impl Iterator<Item = NodeId> + '_ {
             && graph.node_attributes.get_bool(well_known::CARRY_IN, id.index()) != Some(true)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foretrain_graph::{Node, QueueKind};
+
+    fn member(groups: &[&str]) -> Member {
+        let mut graph = StepGraph::new();
+        for name in groups {
+            graph.add_group(Group { name: (*name).into(), ..Group::default() });
+        }
+        Member { recording: 0, graph }
+    }
+
+    fn names(member: &Member) -> Vec<&str> {
+        member.graph.groups.iter().map(|group| group.name.as_str()).collect()
+    }
+
+    #[test]
+    fn groups_meet_by_identity_and_not_by_name() {
+        // Two tensor-parallel pairs under one name, and a name that each rank uses for itself.
+        let mut members = [
+            member(&["tp", "own"]),
+            member(&["tp", "own"]),
+            member(&["tp", "own"]),
+            member(&["tp of the second pair"]),
+        ];
+        let numbers =
+            [vec![Some(0), None], vec![Some(0), None], vec![Some(1), None], vec![Some(1)]];
+        name_groups(&mut members, &numbers);
+        assert_eq!(names(&members[0]), ["tp", "own"]);
+        assert_eq!(names(&members[1]), ["tp", "own #2"]);
+        assert_eq!(names(&members[2]), ["tp #2", "own #3"]);
+        assert_eq!(names(&members[3]), ["tp #2"], "one group has one name on all its ranks");
+    }
+
+    #[test]
+    fn operations_without_partners_leave_the_shared_group() {
+        let mut graph = StepGraph::new();
+        let queue = graph.add_queue("stream 7", QueueKind::Stream);
+        let group = graph.add_group(Group { name: "dp".into(), ..Group::default() });
+        let name = graph.names.intern("all-reduce");
+        let mut ids = Vec::new();
+        for sequence in 0..3 {
+            let node = Node::new(NodeKind::Collective, name, queue, Nanos::from_nanos(5));
+            ids.push(graph.add_node(Node { group: Some(group), sequence, ..node }));
+        }
+        let place = |sequence| (0, Channel::Collective(CollectiveKind::AllReduce), sequence);
+        let places: Places = [(ids[0], place(0)), (ids[2], place(2))].into();
+        part_unplaced(&mut graph, &places);
+        assert_eq!(graph.node(ids[0]).group, Some(group));
+        assert_eq!(graph.node(ids[2]).group, Some(group));
+        let parted = graph.node(ids[1]).group.expect("a group of its own");
+        assert_eq!(graph.groups[parted.index()].name, "dp (unmatched)");
+    }
+}

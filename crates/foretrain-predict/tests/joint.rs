@@ -1,22 +1,15 @@
 //! Predicting from several recorded ranks, against the independent generator.
 
+mod support;
+
 use foretrain_core::Nanos;
 use foretrain_graph::{NodeKind, StepGraph};
 use foretrain_hardware::{Catalogue, Cluster};
-use foretrain_ingest::{ReadOptions, read_trace_bytes};
 use foretrain_predict::{Owner, PredictOptions, Prediction, Recording, predict, predict_graphs};
 use foretrain_rewrite::BucketCaps;
 use foretrain_testkit::{Generated, JobSpec, SlowRank, generate};
 
-fn recordings(job: &Generated) -> Vec<Recording> {
-    (0..job.ranks.len())
-        .map(|rank| {
-            let name = format!("rank{rank}.json");
-            let read = read_trace_bytes(&job.ranks[rank], &name, &ReadOptions::default());
-            Recording::analyse(read.expect("generated traces are well formed").0, None)
-        })
-        .collect()
-}
+use support::recordings;
 
 /// On the machine it was recorded on, so that every transfer keeps its time.
 fn same_machine(recordings: &[Recording], gpus: &[u32]) -> Prediction {

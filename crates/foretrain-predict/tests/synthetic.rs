@@ -1,22 +1,15 @@
 //! Replay and extrapolation against the independent generator, whose truth is known.
 
+mod support;
+
 use foretrain_core::{Bytes, Ledger, Nanos};
 use foretrain_graph::{Group, Job, StepGraph};
-use foretrain_ingest::{ReadOptions, read_trace_bytes};
-use foretrain_predict::{Recording, replay};
+use foretrain_predict::replay;
 use foretrain_rewrite::{BucketCaps, insert_ddp, recost_collectives};
 use foretrain_sim::{SimOptions, simulate};
-use foretrain_testkit::{Dialect, Generated, JobSpec, SlowRank, generate};
+use foretrain_testkit::{Dialect, JobSpec, SlowRank, generate};
 
-fn recordings(job: &Generated) -> Vec<Recording> {
-    (0..job.ranks.len())
-        .map(|rank| {
-            let name = format!("rank{rank}.json");
-            let read = read_trace_bytes(&job.ranks[rank], &name, &ReadOptions::default());
-            Recording::analyse(read.expect("generated traces are well formed").0, None)
-        })
-        .collect()
-}
+use support::recordings;
 
 fn relative(a: Nanos, b: Nanos) -> f64 {
     (a - b).nanos() as f64 / b.nanos() as f64
