@@ -41,11 +41,12 @@ impl Reading {
         }
         let (read, total) =
             files.values().fold((0, 0), |sum, file| (sum.0 + file.0, sum.1 + file.1));
+        bar.set_message("reading");
         bar.set_length(total);
         bar.set_position(read);
     }
 
-    /// Everything is read.
+    /// A file is read, or all of them.
     pub(crate) fn analysing(&self) {
         if let Some(bar) = &self.bar {
             bar.set_message("analysing");

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use foretrain::core::{Bytes, InputError, Ledger, Nanos};
-use foretrain::ingest::{GraphFile, Loaded, ReadOptions, load};
+use foretrain::ingest::{GraphFile, Hold, Loaded, Progress, ReadOptions, load, load_each};
 use foretrain::predict::Recording;
+use foretrain::predict::inspect::InspectedRank;
 use foretrain::trace::Trace;
 use rayon::prelude::*;
 
@@ -40,8 +41,6 @@ pub(crate) struct Job {
     /// In order of ranks.
     pub(crate) recordings: Vec<Recording>,
     pub(crate) ledger: Ledger,
-    /// What reading alone met.
-    pub(crate) reading: Ledger,
 }
 
 impl Source {
@@ -57,17 +56,34 @@ impl Source {
                 reading.analysing();
                 self.analyse(traces, ledger).map(Input::Traces)
             }
-            Loaded::Graphs(graphs) if self.boundaries.is_some() => {
-                let path = graphs.first().map_or("", |file| file.path.as_str());
-                Err(InputError::new("--steps needs profiler traces; a graph has no timeline")
-                    .in_file(path)
-                    .into())
+            Loaded::Graphs(graphs) => {
+                self.refuse_boundaries(&graphs)?;
+                Ok(Input::Graphs(graphs, ledger))
             }
-            Loaded::Graphs(graphs) => Ok(Input::Graphs(graphs, ledger)),
         }
     }
 
-    fn analyse(&self, traces: Vec<Trace>, reading: Ledger) -> Result<Job> {
+    /// Inspects traces as they are read and keeps only what is said of each, so that memory does
+    /// not grow with the ranks. The result depends neither on the threads nor on the memory.
+    pub(crate) fn inspect(&self, output: &Output) -> Result<(Loaded<InspectedRank>, Ledger)> {
+        self.check_boundaries()?;
+        let reading = Reading::new(output.progress());
+        let inspect = |trace: Trace, hold: Hold<'_>| {
+            reading.analysing();
+            let recording = Recording::survey(trace, self.boundaries.as_deref());
+            hold(InspectedRank::memory(&recording))?;
+            Ok(InspectedRank::new(&recording))
+        };
+        let progress = |progress: Progress<'_>| reading.at(progress);
+        let (inputs, options) = (&self.inputs, &self.options);
+        let read = load_each(inputs, options, &progress, InspectedRank::SURVEY, &inspect)?;
+        if let (Loaded::Graphs(graphs), _) = &read {
+            self.refuse_boundaries(graphs)?;
+        }
+        Ok(read)
+    }
+
+    fn analyse(&self, traces: Vec<Trace>, mut ledger: Ledger) -> Result<Job> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.options.threads)
             .build()
@@ -76,13 +92,14 @@ impl Source {
         let recordings: Vec<Recording> = pool.install(|| {
             traces.into_par_iter().map(|trace| Recording::analyse(trace, boundaries)).collect()
         });
-        let mut ledger = reading.clone();
         let several = recordings.len() > 1;
         for recording in &recordings {
             let rank = format!("rank {}", recording.rank());
-            ledger.merge(&recording.ledger, several.then_some(rank.as_str()));
+            for met in [&recording.ledger, &recording.graph_ledger] {
+                ledger.merge(met, several.then_some(rank.as_str()));
+            }
         }
-        Ok(Job { recordings, ledger, reading })
+        Ok(Job { recordings, ledger })
     }
 
     /// Refuses before the analysis what would exceed the cap in it.
@@ -110,5 +127,15 @@ impl Source {
             .into());
         }
         Ok(())
+    }
+
+    fn refuse_boundaries(&self, graphs: &[GraphFile]) -> Result<()> {
+        if self.boundaries.is_none() {
+            return Ok(());
+        }
+        let path = graphs.first().map_or("", |file| file.path.as_str());
+        Err(InputError::new("--steps needs profiler traces; a graph has no timeline")
+            .in_file(path)
+            .into())
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`read_trace`] reads one profiler trace into a columnar [`foretrain_trace::Trace`],
 //! [`read_ranks`] those of a whole job, [`load()`] those or the step graphs of a job, whatever its
-//! files hold. Next to every result stands a
+//! files hold, and [`load_each`] one trace after the other, for what needs no two at once. Next to every result stands a
 //! [`Ledger`](foretrain_core::Ledger) of what was mended, inferred or left out. [`sniff()`] tells
 //! what a file is, [`discover()`] finds traces in directories. [`collective_log`] reads what nccl-tests
 //! and rccl-tests print.
@@ -15,6 +15,7 @@ mod budget;
 pub mod chakra;
 pub mod collective_log;
 pub mod execution_trace;
+mod gate;
 mod graph_file;
 pub mod json;
 mod kineto;
@@ -23,8 +24,9 @@ mod options;
 mod read;
 pub mod source;
 
+pub use gate::Hold;
 pub use graph_file::{GraphFile, ReadGraph, StatedRank};
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, load_each};
 pub use options::{Cancel, ReadOptions};
 pub use read::{Progress, read_ranks, read_trace, read_trace_bytes};
 pub use source::{FileKind, TraceFile, discover, sniff};

@@ -7,16 +7,19 @@ use foretrain_trace::Trace;
 use rayon::prelude::*;
 
 use crate::budget::Budget;
+use crate::gate::Hold;
 use crate::graph_file::{GraphFile, read_graph, settle};
 use crate::options::ReadOptions;
-use crate::read::{Progress, keep_wanted, read_timelines, refuse_same_rank, threads, wanted};
+use crate::read::{
+    Progress, keep_wanted, read_timelines, refuse_same_rank, take_timelines, threads, wanted,
+};
 use crate::source::{FileKind, TraceFile, discover};
 
 /// What a set of inputs holds, sorted by rank.
 #[derive(Clone, Debug)]
-pub enum Loaded {
-    /// Profiler traces.
-    Traces(Vec<Trace>),
+pub enum Loaded<T = Trace> {
+    /// Profiler traces, or what was taken from each.
+    Traces(Vec<T>),
     /// Step graphs without a timeline.
     Graphs(Vec<GraphFile>),
 }
@@ -33,11 +36,41 @@ pub fn load(
     options: &ReadOptions,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<(Loaded, Ledger)> {
+    load_with(inputs, options, progress, |files, ledger| {
+        read_timelines(files, options, progress, ledger)
+    })
+}
+
+/// As [`load()`], but hands each profiler trace to `take` as soon as it is read and keeps only
+/// what that returns. As many ranks are in memory at once as there are threads and, with a memory
+/// cap, room: `factor` says how much a rank takes over [`Trace::heap_bytes`], which [`Hold`] may
+/// correct in `take`. The result depends neither on the threads nor on the cap, so `take` may be
+/// called again for a rank that needs more memory than was left beside others.
+///
+/// # Errors
+/// As [`load()`], where a single rank must fit below the memory cap, not all together; and the
+/// first error of `take`.
+pub fn load_each<T: Send>(
+    inputs: &[PathBuf],
+    options: &ReadOptions,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+    factor: u64,
+    take: &(dyn Fn(Trace, Hold<'_>) -> Result<T> + Sync),
+) -> Result<(Loaded<T>, Ledger)> {
+    load_with(inputs, options, progress, |files, ledger| {
+        take_timelines(files, options, progress, factor, take, ledger)
+    })
+}
+
+fn load_with<T>(
+    inputs: &[PathBuf],
+    options: &ReadOptions,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+    timelines: impl FnOnce(Vec<TraceFile>, &mut Ledger) -> Result<Vec<T>>,
+) -> Result<(Loaded<T>, Ledger)> {
     let (files, mut ledger) = discover(inputs)?;
     let loaded = match choose(files, &mut ledger)? {
-        Chosen::Timelines(files) => {
-            Loaded::Traces(read_timelines(files, options, progress, &mut ledger)?)
-        }
+        Chosen::Timelines(files) => Loaded::Traces(timelines(files, &mut ledger)?),
         Chosen::Graphs(files) => {
             Loaded::Graphs(read_graphs(files, options, progress, &mut ledger)?)
         }

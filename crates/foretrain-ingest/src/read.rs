@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foretrain_core::{InputError, Ledger, Nanos, Result, Severity};
+use foretrain_core::{Bytes, InputError, Ledger, Nanos, Result, Severity};
 use foretrain_trace::Trace;
 use rayon::prelude::*;
 
 use crate::budget::Budget;
+use crate::gate::{Gate, Hold};
 use crate::kineto;
 use crate::load::{Chosen, choose, only_graphs};
 use crate::options::ReadOptions;
@@ -82,33 +83,109 @@ pub fn read_ranks(
     }
 }
 
-/// Reads profiler traces in parallel.
+/// Reads profiler traces in parallel and keeps them all.
 pub(crate) fn read_timelines(
     files: Vec<TraceFile>,
     options: &ReadOptions,
     progress: &(dyn Fn(Progress<'_>) + Sync),
     ledger: &mut Ledger,
 ) -> Result<Vec<Trace>> {
-    let files = wanted(files, options)?;
-    refuse_same_rank(files.iter().map(|file| (file.rank, file.path.display().to_string())))?;
+    let files = wanted_timelines(files, options, progress)?;
     let budget = Budget::new(options, files.len());
     let read = |(index, file): (usize, &TraceFile)| {
-        read_file(&file.path, options, &|heap| budget.hold(index, heap), progress)
+        read_one(file, files.len(), options, &|heap| budget.hold(index, heap), progress)
     };
-    // All results are looked at in order, so the error reported is the first one's.
-    let results: Vec<Result<(Trace, Ledger)>> =
-        threads(options)?.install(|| files.par_iter().enumerate().map(read).collect());
-    let mut traces = Vec::new();
-    for (result, file) in results.into_iter().zip(&files) {
-        let (mut trace, found) = result?;
-        take_rank(&mut trace, file, files.len(), ledger)?;
-        ledger.merge(&found, Some(&file.path.display().to_string()));
-        traces.push(trace);
+    let results =
+        threads(options)?.install(|| files.par_iter().enumerate().map(read).collect::<Vec<_>>());
+    in_order_of_ranks(results, options, ledger)
+}
+
+/// Reads profiler traces in parallel and keeps of each only what `take` makes of it, which needs
+/// at least `factor` times the memory of the table.
+pub(crate) fn take_timelines<T: Send>(
+    files: Vec<TraceFile>,
+    options: &ReadOptions,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+    factor: u64,
+    take: &(dyn Fn(Trace, Hold<'_>) -> Result<T> + Sync),
+    ledger: &mut Ledger,
+) -> Result<Vec<T>> {
+    let files = wanted_timelines(files, options, progress)?;
+    let gate = Gate::new(options, &files)?;
+    let results = gate.run(&threads(options)?, |index, hold| {
+        let hold_table = |heap: u64| hold(Bytes::new(heap.saturating_mul(factor)));
+        let read = read_one(&files[index], files.len(), options, &hold_table, progress)?;
+        read.map(|trace| take(trace, hold))
+    });
+    in_order_of_ranks(results, options, ledger)
+}
+
+/// The files to read, of which progress is told before the first is begun, so that the whole is
+/// known.
+fn wanted_timelines(
+    files: Vec<TraceFile>,
+    options: &ReadOptions,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<Vec<TraceFile>> {
+    let files = wanted(files, options)?;
+    refuse_same_rank(files.iter().map(|file| (file.rank, file.path.display().to_string())))?;
+    for file in &files {
+        let total_bytes = size_of_file(&file.path)?.unwrap_or(0);
+        progress(Progress { path: &file.path, read_bytes: 0, total_bytes, events: 0 });
     }
-    keep_wanted(&mut traces, options, |trace| trace.meta.rank)?;
-    refuse_same_rank(traces.iter().map(|trace| (trace.meta.rank, trace.meta.path.clone())))?;
-    traces.sort_by_key(|trace| trace.meta.rank);
-    Ok(traces)
+    Ok(files)
+}
+
+/// What was read of one of several files.
+struct ReadRank<T> {
+    rank: Option<u32>,
+    path: String,
+    /// `None` if the rank turned out not to be wanted.
+    kept: Option<T>,
+    /// How the rank was told.
+    naming: Ledger,
+    reading: Ledger,
+}
+
+impl<T> ReadRank<T> {
+    fn map<U>(self, take: impl FnOnce(T) -> Result<U>) -> Result<ReadRank<U>> {
+        let Self { rank, path, kept, naming, reading } = self;
+        Ok(ReadRank { rank, path, kept: kept.map(take).transpose()?, naming, reading })
+    }
+}
+
+fn read_one(
+    file: &TraceFile,
+    files: usize,
+    options: &ReadOptions,
+    hold: &dyn Fn(u64) -> Result<()>,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<ReadRank<Trace>> {
+    let (mut trace, reading) = read_file(&file.path, options, hold, progress)?;
+    let mut naming = Ledger::new();
+    take_rank(&mut trace, file, files, &mut naming)?;
+    let (rank, path) = (trace.meta.rank, trace.meta.path.clone());
+    let kept = options.wants_rank(rank).then_some(trace);
+    Ok(ReadRank { rank, path, kept, naming, reading })
+}
+
+/// All results are looked at in the order of the files, so the error reported is the first one's.
+fn in_order_of_ranks<T>(
+    results: Vec<Result<ReadRank<T>>>,
+    options: &ReadOptions,
+    ledger: &mut Ledger,
+) -> Result<Vec<T>> {
+    let mut ranks = Vec::new();
+    for result in results {
+        let read = result?;
+        ledger.merge(&read.naming, None);
+        ledger.merge(&read.reading, Some(&read.path));
+        ranks.push(read);
+    }
+    keep_wanted(&mut ranks, options, |read| read.rank)?;
+    refuse_same_rank(ranks.iter().map(|read| (read.rank, read.path.clone())))?;
+    ranks.sort_by_key(|read| read.rank);
+    Ok(ranks.into_iter().filter_map(|read| read.kept).collect())
 }
 
 /// The pool to read several files with.

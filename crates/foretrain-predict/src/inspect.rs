@@ -7,9 +7,11 @@ mod steps;
 
 use std::collections::BTreeMap;
 
-use foretrain_core::{Ledger, Nanos};
+use foretrain_core::{Bytes, Ledger, Nanos};
+use foretrain_graph::{Job, StepGraph};
 use foretrain_sim::SimOptions;
 use foretrain_trace::Category;
+use foretrain_trace::align::RankOps;
 
 use crate::breakdown::{Breakdown, Owner, breakdown};
 use crate::recording::Recording;
@@ -76,22 +78,79 @@ impl RankInspection {
 /// Share of the step above which idling for the host or for input is worth a warning.
 const WORTH_WARNING: f64 = 0.2;
 
+/// What one rank contributes to an inspection. It is small, so that the recording can go before
+/// that of the next rank comes.
+#[derive(Clone, Debug)]
+pub struct InspectedRank {
+    /// What is said of the rank itself.
+    pub inspection: RankInspection,
+    /// Ranks in the recorded job, as far as this rank knows.
+    pub world_size: u32,
+    /// What relates it to other ranks.
+    pub ops: RankOps,
+    /// What its analysis met, and the build of the one graph that is shown.
+    pub ledger: Ledger,
+}
+
+impl InspectedRank {
+    /// About how much memory a survey takes over the table of its trace (see
+    /// `docs/performance.md`).
+    pub const SURVEY: u64 = 2;
+
+    /// About how much memory [`InspectedRank::new`] takes in all.
+    pub fn memory(recording: &Recording) -> Bytes {
+        /// The graph of a step, its build and its replay over the step's part of the table.
+        const GRAPH: u64 = 4;
+        let trace = &recording.trace;
+        let shown = StepTimes::of(recording).representative;
+        let rows = shown.and_then(|step| recording.steps.steps.get(step)).map_or(0, |step| {
+            trace.start.iter().filter(|&&at| step.start <= at && at < step.end).count()
+        });
+        let table = trace.heap_bytes();
+        let part = u128::from(table) * rows as u128 / trace.len().max(1) as u128;
+        Bytes::new(Self::SURVEY * table + GRAPH * part as u64)
+    }
+
+    /// Inspects one rank. Of all steps only the one shown gets a graph.
+    pub fn new(recording: &Recording) -> Self {
+        let mut ledger = recording.ledger.clone();
+        let steps = StepTimes::of(recording);
+        let shown = steps.representative.and_then(|step| {
+            let (graph, met) = recording.build_graph(step)?;
+            ledger.merge(&met, None);
+            Some((step, graph))
+        });
+        Self {
+            inspection: inspect_rank(recording, steps, shown),
+            world_size: recording.world_size(),
+            ops: RankOps::new(recording.rank(), &recording.trace, &recording.collectives),
+            ledger,
+        }
+    }
+}
+
 /// Says what is in the recordings. `ledger` is the readers'.
 pub fn inspect(recordings: &[Recording], ledger: &Ledger) -> Inspection {
+    join(recordings.iter().map(InspectedRank::new).collect(), ledger)
+}
+
+/// Puts ranks together that were inspected one by one. `ledger` is the readers'.
+pub fn join(inspected: Vec<InspectedRank>, ledger: &Ledger) -> Inspection {
     let mut all = ledger.clone();
     let mut warnings = Vec::new();
-    let mut ranks = Vec::new();
-    for recording in recordings {
-        let name = format!("rank {}", recording.rank());
-        all.merge(&recording.ledger, (recordings.len() > 1).then_some(name.as_str()));
-        let rank = inspect_rank(recording);
-        warnings.extend(rank_warnings(&rank));
-        ranks.push(rank);
+    let several = inspected.len() > 1;
+    let of_a_job = several || inspected.iter().any(|rank| rank.world_size > 1);
+    let (mut ranks, mut ops) = (Vec::new(), Vec::new());
+    for rank in inspected {
+        let name = format!("rank {}", rank.inspection.rank);
+        all.merge(&rank.ledger, several.then_some(name.as_str()));
+        warnings.extend(rank_warnings(&rank.inspection));
+        ranks.push(rank.inspection);
+        ops.push(rank.ops);
     }
-    let relation = (recordings.len() > 1).then(|| ranks::relate(recordings, &mut all));
+    let relation = several.then(|| ranks::relate(&ops, &mut all));
     let silent = |rank: &RankInspection| rank.communication.rows.is_empty();
-    let several = recordings.iter().any(|r| r.world_size() > 1) || recordings.len() > 1;
-    if several && ranks.iter().all(silent) {
+    if of_a_job && ranks.iter().all(silent) {
         warnings.push("a job of several ranks, but no communication was recognised".into());
     }
     if all.count("incomplete") > 0 {
@@ -101,8 +160,14 @@ pub fn inspect(recordings: &[Recording], ledger: &Ledger) -> Inspection {
     Inspection { ranks, relation, ledger: all, warnings }
 }
 
-fn inspect_rank(recording: &Recording) -> RankInspection {
-    let (trace, steps) = (&recording.trace, StepTimes::of(recording));
+/// `shown` is the step whose owners are told, with its graph.
+fn inspect_rank(
+    recording: &Recording,
+    steps: StepTimes,
+    shown: Option<(usize, StepGraph)>,
+) -> RankInspection {
+    let trace = &recording.trace;
+    let communication = communication::communication(recording, shown.as_ref().map(|s| &s.1));
     let mut events: BTreeMap<Category, usize> = BTreeMap::new();
     for &category in &trace.category {
         *events.entry(category).or_default() += 1;
@@ -118,16 +183,16 @@ fn inspect_rank(recording: &Recording) -> RankInspection {
         outliers,
         device_activity: device::activity(recording, span),
         launch_queue_full: recording.typical.queue_was_full,
-        breakdown: steps.representative.and_then(|step| Some((step, owners(recording, step)?))),
-        communication: communication::communication(recording, steps.representative),
+        breakdown: shown.and_then(|(step, graph)| Some((step, owners(graph)?))),
+        communication,
         steps,
     }
 }
 
 /// The owners of a recorded step, by the times of its replay.
-fn owners(recording: &Recording, step: usize) -> Option<Breakdown> {
-    let graph = recording.graphs.get(step)?;
-    let job = foretrain_graph::Job::uniform(graph.clone(), 1);
+fn owners(graph: StepGraph) -> Option<Breakdown> {
+    let job = Job::uniform(graph, 1);
+    let graph = &job.classes.first()?.graph;
     let timeline = run(&job, &SimOptions::iterations(1), &graph.meta.source).ok()?;
     let class = timeline.classes.first()?;
     let (begin, _) = step_marks(graph)?;

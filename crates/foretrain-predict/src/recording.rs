@@ -3,7 +3,7 @@
 use foretrain_core::{Ledger, Nanos, Severity};
 use foretrain_graph::StepGraph;
 use foretrain_trace::Trace;
-use foretrain_trace::build::{Context, Typical, build_steps, steady_step};
+use foretrain_trace::build::{Context, Typical, build_step, build_steps, steady_step};
 use foretrain_trace::collectives::{Collectives, recognise};
 use foretrain_trace::index::TraceIndex;
 use foretrain_trace::steps::{Step, Steps, find_steps};
@@ -21,22 +21,34 @@ pub struct Recording {
     pub steps: Steps,
     /// Typical latencies.
     pub typical: Typical,
-    /// The graph of each step.
+    /// The graph of each step; none after [`Recording::survey`].
     pub graphs: Vec<StepGraph>,
-    /// What this analysis repaired, dropped or inferred (the reader's ledger not included).
+    /// What the analysis repaired, dropped or inferred (neither the reader's ledger nor that of
+    /// the graphs included).
     pub ledger: Ledger,
+    /// What building `graphs` inferred.
+    pub graph_ledger: Ledger,
 }
 
 impl Recording {
-    /// Analyses a trace. `boundaries` are step boundaries given by hand, on the trace's clock.
+    /// Analyses a trace and builds the graph of every step. `boundaries` are step boundaries
+    /// given by hand, on the trace's clock.
     pub fn analyse(trace: Trace, boundaries: Option<&[Nanos]>) -> Self {
+        let mut recording = Self::survey(trace, boundaries);
+        let mut ledger = Ledger::new();
+        recording.graphs = build_steps(&recording.context(), &mut ledger);
+        recording.graph_ledger = ledger;
+        recording
+    }
+
+    /// Analyses a trace without building graphs, which weigh more than all else. `boundaries` as
+    /// in [`Recording::analyse`].
+    pub fn survey(trace: Trace, boundaries: Option<&[Nanos]>) -> Self {
         let mut ledger = Ledger::new();
         let index = TraceIndex::new(&trace, &mut ledger);
         let collectives = recognise(&trace, &mut ledger);
         let steps = find_steps(&trace, &index, boundaries, &mut ledger);
-        let context = Context::new(&trace, &index, &collectives, &steps);
-        let typical = context.typical;
-        let graphs = build_steps(&context, &mut ledger);
+        let typical = Typical::measure(&trace, &index);
         if steps.steps.len() == 1 {
             ledger.record(
                 Severity::Note,
@@ -44,7 +56,21 @@ impl Recording {
                 "only one step in the recording: n=1, no spread over steps",
             );
         }
-        Self { trace, index, collectives, steps, typical, graphs, ledger }
+        let (graphs, graph_ledger) = (Vec::new(), Ledger::new());
+        Self { trace, index, collectives, steps, typical, graphs, ledger, graph_ledger }
+    }
+
+    /// Builds the graph of one step, and says what that inferred. `None` if there is no such
+    /// step.
+    pub fn build_graph(&self, step: usize) -> Option<(StepGraph, Ledger)> {
+        self.steps.steps.get(step)?;
+        let mut ledger = Ledger::new();
+        let graph = build_step(&self.context(), step, &mut ledger);
+        Some((graph, ledger))
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context::new(&self.trace, &self.index, &self.collectives, &self.steps)
     }
 
     /// Global rank, 0 if unknown.

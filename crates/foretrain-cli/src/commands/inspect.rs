@@ -2,8 +2,8 @@
 
 use foretrain::core::Ledger;
 use foretrain::graph::CollectiveKind;
-use foretrain::ingest::GraphFile;
-use foretrain::predict::inspect::inspect;
+use foretrain::ingest::{GraphFile, Loaded};
+use foretrain::predict::inspect::{InspectedRank, join};
 use foretrain::predict::inspect_graph::inspect_graphs;
 use foretrain::report::json::{self, InspectGraphReport, InspectReport};
 use foretrain::report::text;
@@ -11,7 +11,7 @@ use foretrain::report::text;
 use super::{Answer, collective_log};
 use crate::failure::Result;
 use crate::output::Output;
-use crate::recordings::{Input, Job, Source};
+use crate::recordings::Source;
 
 /// What to inspect.
 #[derive(Debug)]
@@ -26,20 +26,21 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     if let Some(answer) = collective_log::run(inputs, options.collective, output)? {
         return Ok(answer);
     }
-    match options.source.read(output)? {
-        Input::Traces(job) => traces(&job, output),
-        Input::Graphs(files, ledger) => graphs(&files, &ledger, output),
+    let (loaded, ledger) = options.source.inspect(output)?;
+    match loaded {
+        Loaded::Traces(ranks) => traces(ranks, &ledger, output),
+        Loaded::Graphs(files) => graphs(&files, &ledger, output),
     }
 }
 
 /// Answers "no" if the traces hold no step.
-fn traces(job: &Job, output: &Output) -> Result<Answer> {
-    let inspection = inspect(&job.recordings, &job.reading);
+fn traces(ranks: Vec<InspectedRank>, ledger: &Ledger, output: &Output) -> Result<Answer> {
+    let inspection = join(ranks, ledger);
     let report = InspectReport::new(&inspection);
     let text =
         if output.json() { json::to_text(&report) } else { text::inspect(&report, output.style()) };
     output.answer(&text)?;
-    let has_steps = job.recordings.iter().any(|recording| !recording.steps.steps.is_empty());
+    let has_steps = inspection.ranks.iter().any(|rank| !rank.steps.steps.is_empty());
     Ok(if has_steps { Answer::Yes } else { Answer::No })
 }
 

@@ -7,4 +7,5 @@ mod graphs;
 mod help;
 mod json;
 mod readme;
+mod streaming;
 mod support;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use foretrain_core::{Bandwidth, Bytes, Nanos, stats};
 use foretrain_cost::bus_factor;
-use foretrain_graph::{CollectiveKind, NodeId};
+use foretrain_graph::{CollectiveKind, NodeId, StepGraph};
 use foretrain_trace::build::TRACE_ROW;
 use foretrain_trace::collectives::{CollectiveOp, GroupIndex};
 
@@ -62,9 +62,10 @@ impl Communication {
     }
 }
 
-pub(super) fn communication(recording: &Recording, step: Option<usize>) -> Communication {
+/// `shown` is the graph of a typical step, from which the roles of groups are told.
+pub(super) fn communication(recording: &Recording, shown: Option<&StepGraph>) -> Communication {
     let found = &recording.collectives;
-    let roles = roles(recording, step);
+    let roles = shown.map_or_else(BTreeMap::new, |graph| roles(recording, graph));
     let mut by_key: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for op in &found.ops {
         let key = (op.kind, op.group.map(GroupIndex::index), op.bytes);
@@ -114,10 +115,7 @@ pub(super) fn communication(recording: &Recording, step: Option<usize>) -> Commu
 }
 
 /// Role of each group in the recording's table, from the use a step makes of it.
-fn roles(recording: &Recording, step: Option<usize>) -> BTreeMap<usize, Role> {
-    let Some(graph) = step.and_then(|step| recording.graphs.get(step)) else {
-        return BTreeMap::new();
-    };
+fn roles(recording: &Recording, graph: &StepGraph) -> BTreeMap<usize, Role> {
     let roles = group_roles(graph, &[]);
     let group_of_row: BTreeMap<u32, usize> = recording
         .collectives

@@ -3,8 +3,6 @@
 use foretrain_core::{Ledger, Nanos};
 use foretrain_trace::align::{RankOps, Spread, Straggler, align_clocks, match_ops, waits};
 
-use crate::recording::Recording;
-
 /// One rank against the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankAmongOthers {
@@ -51,17 +49,15 @@ pub enum RankRelation {
     CannotMerge(String),
 }
 
-pub(super) fn relate(recordings: &[Recording], ledger: &mut Ledger) -> RankRelation {
-    let ops: Vec<RankOps> =
-        recordings.iter().map(|r| RankOps::new(r.rank(), &r.trace, &r.collectives)).collect();
-    let matched = match_ops(&ops, ledger);
-    let clocks = match align_clocks(&ops, &matched) {
+pub(super) fn relate(ops: &[RankOps], ledger: &mut Ledger) -> RankRelation {
+    let matched = match_ops(ops, ledger);
+    let clocks = match align_clocks(ops, &matched) {
         Ok(clocks) => clocks,
         Err(error) => {
             return RankRelation::CannotMerge(format!("ranks cannot be merged: {error}"));
         }
     };
-    let waits = waits(&ops, &matched, &clocks);
+    let waits = waits(ops, &matched, &clocks);
     let ranks = waits.stragglers.iter().filter_map(|straggler| {
         let clock = clocks.ranks.iter().find(|clock| clock.rank == straggler.rank)?;
         Some(RankAmongOthers {
