@@ -3,7 +3,7 @@
 use foretrain_core::{Bytes, DType, NameId, Names, Nanos, define_id};
 use serde::{Deserialize, Serialize};
 
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, well_known};
 use crate::csr::Csr;
 use crate::kinds::{CollectiveKind, EdgeKind, EdgeOrigin, NodeKind, Phase, QueueKind};
 
@@ -287,6 +287,10 @@ impl StepGraph {
     /// Kind of a node.
     pub fn kind(&self, id: NodeId) -> NodeKind {
         self.nodes.kind[id.index()]
+    }
+    /// Whether a node is work of an earlier step that this one only waits for.
+    pub fn is_carried_in(&self, id: NodeId) -> bool {
+        self.node_attributes.get_bool(well_known::CARRY_IN, id.index()) == Some(true)
     }
     /// Work of a node.
     pub fn work(&self, id: NodeId) -> Nanos {

@@ -123,7 +123,7 @@ impl InspectedRank {
         Self {
             inspection: inspect_rank(recording, steps, shown),
             world_size: recording.world_size(),
-            ops: RankOps::new(recording.rank(), &recording.trace, &recording.collectives),
+            ops: recording.rank_ops(),
             ledger,
         }
     }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretrain_core::stats::median_i64;
 use foretrain_core::{Ledger, Nanos};
-use foretrain_graph::attributes::well_known;
 use foretrain_graph::{CollectiveKind, Group, GroupId, NodeId, NodeKind, StepGraph};
 use foretrain_trace::align::{
     MatchedCollectives, MatchedOp, RankOps, Waits, align_clocks, match_ops, waits,
@@ -52,8 +51,7 @@ enum Channel {
 
 /// Joins ranks. The error says, as a lowercase fragment, why they cannot be simulated together.
 pub(crate) fn join(recordings: &[Recording]) -> Result<Joint, String> {
-    let ops: Vec<RankOps> =
-        recordings.iter().map(|r| RankOps::new(r.rank(), &r.trace, &r.collectives)).collect();
+    let ops: Vec<RankOps> = recordings.iter().map(Recording::rank_ops).collect();
     let matched = match_ops(&ops, &mut Ledger::new());
     let clocks = align_clocks(&ops, &matched).map_err(|error| error.message().to_owned())?;
     let waits = waits(&ops, &matched, &clocks);
@@ -106,8 +104,7 @@ impl Joining<'_> {
     fn rows<'b>(&'b self, op: &'b MatchedOp) -> impl Iterator<Item = (usize, i64)> + 'b {
         op.members.iter().map(|member| {
             let position = member.rank as usize;
-            let index = self.ops[position].ops[member.op as usize].op as usize;
-            (position, i64::from(self.recordings[position].collectives.ops[index].row))
+            (position, i64::from(self.ops[position].ops[member.op as usize].row))
         })
     }
 
@@ -279,7 +276,7 @@ fn name_groups(members: &mut [Member], numbers: &[Vec<Option<u32>>]) {
 fn communication(graph: &StepGraph) -> impl Iterator<Item = NodeId> + '_ {
     graph.node_ids().filter(|&id| {
         matches!(graph.kind(id), NodeKind::Collective | NodeKind::PointToPoint)
-            && graph.node_attributes.get_bool(well_known::CARRY_IN, id.index()) != Some(true)
+            && !graph.is_carried_in(id)
     })
 }
 

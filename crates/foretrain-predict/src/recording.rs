@@ -3,6 +3,7 @@
 use foretrain_core::{Ledger, Nanos, Severity};
 use foretrain_graph::StepGraph;
 use foretrain_trace::Trace;
+use foretrain_trace::align::RankOps;
 use foretrain_trace::build::{Context, Typical, build_step, build_steps, steady_step};
 use foretrain_trace::collectives::{Collectives, recognise};
 use foretrain_trace::index::TraceIndex;
@@ -76,6 +77,11 @@ impl Recording {
     /// Global rank, 0 if unknown.
     pub fn rank(&self) -> u32 {
         self.trace.meta.rank.unwrap_or(0)
+    }
+
+    /// Its communication, reduced to what relates it to other ranks.
+    pub fn rank_ops(&self) -> RankOps {
+        RankOps::new(self.rank(), &self.trace, &self.collectives)
     }
 
     /// Ranks in the recorded job: as stated, else the largest group seen, else 1.

@@ -98,15 +98,22 @@ fn predict_ranks(
 ) -> Result<Prediction> {
     let base = Base::new(start, cluster, catalogue, options)?;
     let lead = base.ranks.lead();
-    let one = base.simulate(lead.layout.replica_size, options)?.step_time();
-    // The recorded size may not fit the cluster asked about; efficiency then counts from one replica.
-    let recorded = base.simulate(lead.layout.world_size, options);
-    let recorded = recorded.map_or(one, |simulated| simulated.step_time());
+    let (replica_size, world_size) = (lead.layout.replica_size, lead.layout.world_size);
+    let mut known = vec![base.simulate(replica_size, options)?];
+    if world_size != replica_size {
+        // The recorded size may not fit the cluster asked about; efficiency then counts from one
+        // replica.
+        known.extend(base.simulate(world_size, options));
+    }
+    let one = known[0].step_time();
+    let recorded = known[known.len() - 1].step_time();
     let mut warnings = base.warnings.clone();
     let mut sizes = Vec::new();
     for &gpus in &options.gpus {
-        let simulated = base.simulate(gpus, options)?;
-        sizes.push(base.describe(&simulated, one, recorded, options)?);
+        sizes.push(match known.iter().find(|simulated| simulated.gpus == gpus) {
+            Some(simulated) => base.describe(simulated, one, recorded, options)?,
+            None => base.describe(&base.simulate(gpus, options)?, one, recorded, options)?,
+        });
     }
     base.warn_about_synchronisation(&sizes, &mut warnings);
     warn_about_answer(&sizes, &mut warnings);

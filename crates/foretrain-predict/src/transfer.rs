@@ -45,8 +45,7 @@ fn across_ranks(
     graph: &StepGraph,
     evidence: &mut Vec<Evidence>,
 ) -> Option<FxHashMap<NodeId, Nanos>> {
-    let ops: Vec<RankOps> =
-        recordings.iter().map(|r| RankOps::new(r.rank(), &r.trace, &r.collectives)).collect();
+    let ops: Vec<RankOps> = recordings.iter().map(Recording::rank_ops).collect();
     let matched = match_ops(&ops, &mut Ledger::new());
     let clocks = align_clocks(&ops, &matched).ok()?;
     let waits = waits(&ops, &matched, &clocks);
@@ -54,8 +53,7 @@ fn across_ranks(
     for wait in &waits.ops {
         for member in &matched.ops[wait.op as usize].members {
             if member.rank as usize == representative {
-                let op = ops[representative].ops[member.op as usize].op as usize;
-                let row = recordings[representative].collectives.ops[op].row;
+                let row = ops[representative].ops[member.op as usize].row;
                 by_row.insert(i64::from(row), wait.transfer);
             }
         }

@@ -34,6 +34,15 @@ fn rank(rank: u32, events: &Events) -> Recording {
 
 const MARK: (&str, &str, i64, i64) = ("user_annotation", "ProfilerStep#1", 0, 40_000);
 
+/// Sends after 10 ms and goes on at once.
+const SENDS_AND_GOES_ON: [(&str, &str, i64, i64); 5] = [
+    MARK,
+    ("cpu_op", "aten::mm", 0, 10_000),
+    ("cpu_op", "c10d::send", 10_000, 10_020),
+    ("user_annotation", "gloo:send", 10_010, 10_060),
+    ("cpu_op", "aten::mm", 10_100, 40_000),
+];
+
 fn together(sender: &Events, receiver: &Events) -> JointReplay {
     let recordings = [rank(0, sender), rank(1, receiver)];
     replay_ranks(&recordings, 0, &mut Ledger::new()).unwrap()
@@ -62,13 +71,6 @@ fn last_work(joint: &JointReplay, class: usize) -> Nanos {
 
 #[test]
 fn data_arrives_after_its_sender_is_done() {
-    let sender = [
-        MARK,
-        ("cpu_op", "aten::mm", 0, 10_000),
-        ("cpu_op", "c10d::send", 10_000, 10_020),
-        ("user_annotation", "gloo:send", 10_010, 10_060),
-        ("cpu_op", "aten::mm", 10_100, 40_000),
-    ];
     let receiver = [
         MARK,
         ("cpu_op", "aten::mm", 0, 5_000),
@@ -76,7 +78,7 @@ fn data_arrives_after_its_sender_is_done() {
         ("user_annotation", "gloo:recv", 5_010, 25_000),
         ("cpu_op", "aten::mm", 25_010, 40_000),
     ];
-    let joint = together(&sender, &receiver);
+    let joint = together(&SENDS_AND_GOES_ON, &receiver);
     assert_replays(&joint);
     let came = last_work(&joint, 1);
     assert!((came - Nanos::from_micros(25_000)).nanos().abs() < 100_000, "{came}");
@@ -84,13 +86,6 @@ fn data_arrives_after_its_sender_is_done() {
 
 #[test]
 fn a_sender_that_is_done_before_anybody_asks_does_not_wait() {
-    let sender = [
-        MARK,
-        ("cpu_op", "aten::mm", 0, 10_000),
-        ("cpu_op", "c10d::send", 10_000, 10_020),
-        ("user_annotation", "gloo:send", 10_010, 10_060),
-        ("cpu_op", "aten::mm", 10_100, 40_000),
-    ];
     let receiver = [
         MARK,
         ("cpu_op", "aten::mm", 0, 30_000),
@@ -98,7 +93,7 @@ fn a_sender_that_is_done_before_anybody_asks_does_not_wait() {
         ("user_annotation", "gloo:recv", 30_010, 32_000),
         ("cpu_op", "aten::mm", 32_010, 40_000),
     ];
-    let joint = together(&sender, &receiver);
+    let joint = together(&SENDS_AND_GOES_ON, &receiver);
     assert_replays(&joint);
     let went_on = last_work(&joint, 0);
     assert!((went_on - Nanos::from_micros(10_060)).nanos().abs() < 100_000, "{went_on}");

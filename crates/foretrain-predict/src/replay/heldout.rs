@@ -89,7 +89,7 @@ fn initial_busy(first: &StepGraph, graph: &StepGraph) -> Vec<InitialBusy> {
     let mut busy: FxHashMap<&str, i64> = FxHashMap::default();
     for id in first.node_ids() {
         let get = |name| first.node_attributes.get_i64(name, id.index()).unwrap_or(0);
-        if first.node_attributes.get_bool(well_known::CARRY_IN, id.index()) == Some(true) {
+        if first.is_carried_in(id) {
             let end = get(well_known::RECORDED_START) + get(well_known::RECORDED_DURATION);
             let until = busy.entry(&first.queues[first.queue(id).index()].name).or_default();
             *until = (*until).max(end);

@@ -60,7 +60,7 @@ pub fn replay_ranks(
     let mut count = 0;
     for wait in waits(&ops, &matched, &clocks).ops {
         let op = &matched.ops[wait.op as usize];
-        if let Some(nodes) = meetings.nodes(recordings, &ops, op) {
+        if let Some(nodes) = meetings.nodes(&ops, op) {
             meetings.meet(&nodes, &wait);
             count += 1;
         }
@@ -107,10 +107,9 @@ fn rank_ops(recording: &Recording) -> RankOps {
             }
         }
     }
-    let found = &recording.collectives;
-    let mut ops = RankOps::new(recording.rank(), &recording.trace, found);
+    let mut ops = recording.rank_ops();
     for op in &mut ops.ops {
-        let waited = ends.get(&found.ops[op.op as usize].row).copied();
+        let waited = ends.get(&op.row).copied();
         op.end = waited.map_or(op.end, |end| end.clamp(op.start, op.end.max(op.start)));
     }
     ops
@@ -179,18 +178,12 @@ impl Meetings {
     }
 
     /// The members of an operation, if it belongs to the step.
-    fn nodes(
-        &self,
-        recordings: &[Recording],
-        ops: &[RankOps],
-        op: &MatchedOp,
-    ) -> Option<Vec<Member>> {
+    fn nodes(&self, ops: &[RankOps], op: &MatchedOp) -> Option<Vec<Member>> {
         op.members
             .iter()
             .map(|member| {
                 let rank = member.rank as usize;
-                let index = ops[rank].ops[member.op as usize].op as usize;
-                let row = i64::from(recordings[rank].collectives.ops[index].row);
+                let row = i64::from(ops[rank].ops[member.op as usize].row);
                 self.rows[rank].get(&row).map(|&id| (rank, id))
             })
             .collect()
@@ -285,6 +278,6 @@ fn rows(graph: &StepGraph) -> impl Iterator<Item = (i64, NodeId)> + '_ {
     let attributes = &graph.node_attributes;
     graph
         .node_ids()
-        .filter(|id| attributes.get_bool(well_known::CARRY_IN, id.index()) != Some(true))
+        .filter(|&id| !graph.is_carried_in(id))
         .filter_map(|id| Some((attributes.get_i64(TRACE_ROW, id.index())?, id)))
 }

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foretrain_core::stats::median;
 use foretrain_core::{InputError, Nanos, Result};
-use foretrain_graph::attributes::well_known;
-use foretrain_graph::{NodeId, StepGraph};
+use foretrain_graph::StepGraph;
 use foretrain_ingest::{ReadOptions, read_trace};
 use foretrain_trace::steps::StepSource;
 use rayon::prelude::*;
@@ -199,10 +198,7 @@ pub(super) fn analyse(candidate: &Candidate) -> std::result::Result<Recording, S
 
 /// Nodes of a step's own work.
 fn size(graph: &StepGraph) -> usize {
-    let carried = |id: &NodeId| {
-        graph.node_attributes.get_bool(well_known::CARRY_IN, id.index()) == Some(true)
-    };
-    graph.node_ids().filter(|id| !carried(id)).count()
+    graph.node_ids().filter(|&id| !graph.is_carried_in(id)).count()
 }
 
 /// Steps of one program are alike in what they do; where a step does a tenth more or less than

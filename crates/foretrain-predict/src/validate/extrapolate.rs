@@ -15,20 +15,24 @@ use super::{ValidationSet, guarded};
 use crate::{PredictOptions, Recording, predict};
 
 /// From one rank without communication.
-pub(super) struct FromOneRank;
-
-/// The same, knowing how long the step takes without the profiler.
-pub(super) struct FromOneTimedRank;
+pub(super) struct FromOneRank {
+    /// Whether it is also given how long the rank's step takes without the profiler.
+    pub(super) timed: bool,
+}
 
 /// From all ranks of a recorded data-parallel run.
 pub(super) struct FromAllRanks;
 
 impl ValidationSet for FromOneRank {
     fn name(&self) -> &'static str {
-        "extrapolate-one-rank"
+        if self.timed { "extrapolate-one-timed-rank" } else { "extrapolate-one-rank" }
     }
 
     fn about(&self) -> &'static str {
+        if self.timed {
+            return "The same, given also the un-profiled step time of the one recorded process (--step-time), \
+         so that what the profiler cost is taken out. No run with several processes is used.";
+        }
         "The profile of one process without DDP predicts the un-profiled step times of DDP runs \
          with 2, 4 and 8 processes on links of 50, 200 and 1000 Mbit/s and several bucket sizes. \
          Given are the trace, the link's rate and the bucket cap; all-reduce times are \
@@ -42,26 +46,7 @@ impl ValidationSet for FromOneRank {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        score(corpus, false, |run| run.kind == "plain", |_, _| true)
-    }
-}
-
-impl ValidationSet for FromOneTimedRank {
-    fn name(&self) -> &'static str {
-        "extrapolate-one-timed-rank"
-    }
-
-    fn about(&self) -> &'static str {
-        "The same, given also the un-profiled step time of the one recorded process (--step-time), \
-         so that what the profiler cost is taken out. No run with several processes is used."
-    }
-
-    fn unit(&self) -> &'static str {
-        "ms"
-    }
-
-    fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        score(corpus, true, |run| run.kind == "plain", |_, _| true)
+        score(corpus, self.timed, |run| run.kind == "plain", |_, _| true)
     }
 }
 

@@ -78,8 +78,8 @@ pub const SETS: [&dyn ValidationSet; 6] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
-    &extrapolate::FromOneRank,
-    &extrapolate::FromOneTimedRank,
+    &extrapolate::FromOneRank { timed: false },
+    &extrapolate::FromOneRank { timed: true },
     &extrapolate::FromAllRanks,
 ];
 

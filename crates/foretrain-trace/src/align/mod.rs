@@ -32,8 +32,8 @@ pub use waits::{MemberWait, OpWait, Straggler, Waits, waits};
 /// One operation as matching and alignment see it. Times are relative to the trace's base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankOp {
-    /// Index of the operation in [`Collectives::ops`].
-    pub op: u32,
+    /// Row of the trace that carries the operation.
+    pub row: u32,
     /// Index of its group in [`RankOps::groups`].
     pub group: u32,
     /// What is done.
@@ -65,27 +65,24 @@ impl RankOps {
     /// Takes what matters from a rank's trace and its recognised communication. Operations
     /// without a group are left out.
     pub fn new(rank: u32, trace: &Trace, found: &Collectives) -> Self {
-        let issued = |op: u32| -> (Nanos, u32) {
-            let op = &found.ops[op as usize];
-            (op.issued(trace), op.row)
-        };
-        let mut ops: Vec<RankOp> = found
+        let mut ops: Vec<(Nanos, RankOp)> = found
             .ops
             .iter()
-            .zip(0_u32..)
-            .filter_map(|(op, index)| {
-                Some(RankOp {
-                    op: index,
+            .filter_map(|op| {
+                let issued = RankOp {
+                    row: op.row,
                     group: op.group?.get(),
                     kind: op.kind,
                     bytes: op.bytes,
                     start: op.start,
                     end: op.end,
                     sequence: op.recorded_sequence,
-                })
+                };
+                Some((op.issued(trace), issued))
             })
             .collect();
-        ops.sort_by_key(|op| issued(op.op));
+        ops.sort_by_key(|(issued, op)| (*issued, op.row));
+        let ops = ops.into_iter().map(|(_, op)| op).collect();
         Self { rank, base_nanos: trace.meta.base_nanos, groups: found.groups.clone(), ops }
     }
 }

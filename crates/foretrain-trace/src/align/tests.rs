@@ -35,7 +35,7 @@ fn rank(rank: u32, groups: Vec<ProcessGroup>) -> RankOps {
 fn add(rank: &mut RankOps, group: u32, what: (K, u64), start: Nanos, end: Nanos) -> &mut RankOp {
     let (kind, bytes) = what;
     let op = RankOp {
-        op: rank.ops.len() as u32,
+        row: rank.ops.len() as u32,
         group,
         kind,
         bytes: Some(Bytes::new(bytes)),

@@ -247,9 +247,10 @@ impl Assembler<'_> {
         for id in self.graph.node_ids() {
             let node = self.graph.node(id);
             let (Some(group), Some(kind)) = (node.group, node.collective) else { continue };
-            let attributes = &self.graph.node_attributes;
-            let carried = attributes.get_bool(well_known::CARRY_IN, id.index()) == Some(true);
-            let issued = attributes
+            let carried = self.graph.is_carried_in(id);
+            let issued = self
+                .graph
+                .node_attributes
                 .get_i64(TRACE_ROW, id.index())
                 .and_then(|row| self.context.op(u32::try_from(row).ok()?))
                 .map_or(Nanos::ZERO, |op| op.issued(self.context.trace));

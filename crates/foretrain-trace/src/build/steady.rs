@@ -83,7 +83,7 @@ impl<'a> Lookup<'a> {
     fn new(graph: &'a StepGraph) -> Self {
         let mut by_key: FxHashMap<Key<'a>, Vec<NodeId>> = FxHashMap::default();
         let mut ordinal = vec![0; graph.node_count()];
-        for id in graph.node_ids().filter(|&id| !is_carried(graph, id)) {
+        for id in graph.node_ids().filter(|&id| !graph.is_carried_in(id)) {
             let like = by_key.entry(key(graph, id)).or_default();
             ordinal[id.index()] = like.len() as u32;
             like.push(id);
@@ -101,10 +101,6 @@ fn key(graph: &StepGraph, id: NodeId) -> Key<'_> {
     (&queue.name, graph.kind(id), graph.name(id))
 }
 
-fn is_carried(graph: &StepGraph, id: NodeId) -> bool {
-    graph.node_attributes.get_bool(well_known::CARRY_IN, id.index()) == Some(true)
-}
-
 fn match_nodes(
     base: &StepGraph,
     base_lookup: &Lookup<'_>,
@@ -112,7 +108,7 @@ fn match_nodes(
 ) -> Vec<Option<NodeId>> {
     base.node_ids()
         .map(|id| {
-            let carried = is_carried(base, id);
+            let carried = base.is_carried_in(id);
             let ordinal = base_lookup.ordinal[id.index()];
             if carried { None } else { other.find(&key(base, id), ordinal) }
         })
@@ -132,7 +128,7 @@ impl<'a> EarlierStep<'a> {
     fn new(graph: &'a StepGraph) -> Self {
         let launched = graph
             .node_ids()
-            .filter(|&id| !is_carried(graph, id))
+            .filter(|&id| !graph.is_carried_in(id))
             .filter_map(|id| Some((graph.node_attributes.get_i64(TRACE_ROW, id.index())?, id)))
             .collect();
         Self { lookup: Lookup::new(graph), launched }
@@ -152,7 +148,7 @@ impl Builder<'_> {
         self.out.queues = self.source.queues.clone();
         self.out.groups = self.source.groups.clone();
         for id in self.source.node_ids() {
-            if is_carried(self.source, id) {
+            if self.source.is_carried_in(id) {
                 self.new_id.push(None);
                 continue;
             }
@@ -352,7 +348,7 @@ impl Builder<'_> {
 /// Work of each kind on each queue, carried-in work aside.
 fn totals(graph: &StepGraph) -> FxHashMap<(&str, NodeKind), i64> {
     let mut totals = FxHashMap::default();
-    for id in graph.node_ids().filter(|&id| !is_carried(graph, id)) {
+    for id in graph.node_ids().filter(|&id| !graph.is_carried_in(id)) {
         let queue = graph.queues[graph.queue(id).index()].name.as_str();
         *totals.entry((queue, graph.kind(id))).or_insert(0) += graph.work(id).nanos();
     }
