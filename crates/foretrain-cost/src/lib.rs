@@ -19,12 +19,15 @@
 //!
 //! *Architecture invariant:* this crate performs no IO, reads no clock and keeps no state.
 
+pub mod calibrate;
 pub mod collective;
 pub mod kernel;
 pub mod nccl_tuner;
 
+pub use calibrate::{Observation, calibrate};
 pub use collective::{
-    CollectiveCall, CollectiveTime, Fabric, GroupPlacement, InterLink, IntraLink, Library, Method,
-    Rescaled, SwitchLevel, Terms, bus_factor, collective_time, lower_bound, rescale,
+    CollectiveCall, CollectiveTime, Fabric, GroupPlacement, InterLink, IntraLink, LateLinks,
+    Library, Limit, Method, Rescaled, Servers, SwitchLevel, Terms, bus_factor, collective_time,
+    lower_bound, push_pull_time, rescale,
 };
 pub use kernel::{KernelClass, KernelRatio, kernel_ratio};

@@ -31,13 +31,10 @@ fn gloo_over_shaped_links() {
             let fabric = Fabric {
                 ranks: row.ranks,
                 nodes: row.ranks,
-                inter: InterLink {
-                    kind: NicKind::Ethernet,
-                    bandwidth: Bandwidth::from_gbit_per_sec(
-                        row.mbit.unwrap_or(0.0) / 1000.0 * 0.94,
-                    ),
-                    extra_latency: Nanos::ZERO,
-                },
+                inter: InterLink::new(
+                    NicKind::Ethernet,
+                    Bandwidth::from_gbit_per_sec(row.mbit.unwrap_or(0.0) / 1000.0 * 0.94),
+                ),
                 library: Library::Gloo,
                 ..Fabric::single()
             };

@@ -1,6 +1,7 @@
 //! From entries to devices, nodes and clusters: references, required figures, defaults and limits.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use foretrain_core::{Bandwidth, DType, FlopRate, Nanos, suggest};
 
@@ -268,6 +269,7 @@ pub(crate) fn cluster_of(book: &Book, node: &Node) -> Result<Cluster, Fault> {
         nodes: if node.nics == 0 { Some(1) } else { None },
         fabric,
         node: node.clone(),
+        collectives: None,
         sources: BTreeMap::new(),
     })
 }
@@ -300,6 +302,10 @@ pub(crate) fn cluster(
     }
     if let Some(rail_optimised) = spec.rail_optimised {
         cluster.fabric.rail_optimised = rail_optimised;
+    }
+    if let Some(calibration) = &spec.collectives {
+        let calibration = calibration.build(&["clusters", name, "collectives"])?;
+        cluster.collectives = Some(Arc::new(calibration));
     }
     check_size(&cluster)?;
     Ok(cluster)

@@ -1,10 +1,12 @@
 //! Clusters: nodes of one type and the fabric between them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use foretrain_core::{Bandwidth, InputError, Nanos, Result};
 use serde::Serialize;
 
+use crate::collectives::Calibration;
 use crate::node::Node;
 use crate::source::Source;
 
@@ -53,6 +55,9 @@ pub struct Cluster {
     pub nodes: Option<u32>,
     /// Between the nodes.
     pub fabric: Fabric,
+    /// What was measured of its collectives.
+    #[serde(skip)]
+    pub collectives: Option<Arc<Calibration>>,
     /// Where each figure comes from, by its key in the file.
     pub sources: BTreeMap<String, Source>,
 }

@@ -63,6 +63,7 @@
 
 pub mod catalogue;
 pub mod cluster;
+pub mod collectives;
 pub mod device;
 pub mod node;
 pub mod source;
@@ -77,6 +78,7 @@ mod spec;
 
 pub use catalogue::Catalogue;
 pub use cluster::{Cluster, Fabric, Level};
+pub use collectives::Calibration;
 pub use device::{Device, DeviceKind};
 pub use node::{CpuVendor, Interconnect, LinkKind, NicKind, Node};
 pub use source::Source;

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use foretrain_core::{Bandwidth, Bytes, FlopRate, Nanos};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
+use crate::collectives::CalibrationSpec;
 use crate::device::DeviceKind;
 use crate::node::{CpuVendor, LinkKind, NicKind};
 use crate::quantity::{Count, Hertz, Ratio, Share, Text, UsdPerHour, Watts};
@@ -217,6 +218,7 @@ spec!(
         fabric: String,
         rail_optimised: bool,
         levels: Vec<LevelSpec>,
+        collectives: CalibrationSpec,
     }
     tables {}
     names { aliases, }

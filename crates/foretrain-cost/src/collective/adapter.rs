@@ -57,7 +57,7 @@ impl Fabric {
     ///
     /// # Errors
     /// For a group without ranks, and for one that the cluster cannot hold: too few nodes, nodes
-    /// without NICs, or a fabric that ends too soon.
+    /// without NICs, or a fabric that ends too soon; for a calibration of no known collective.
     pub fn for_group(cluster: &Cluster, group: &GroupPlacement) -> Result<Self> {
         if group.ranks == 0 {
             return Err(InputError::new("a group needs at least one rank, found 0"));
@@ -75,7 +75,7 @@ impl Fabric {
         };
         let kind = node.nic_kind;
         let beyond_first = latency(levels.last()) - latency(levels.first());
-        Ok(Self {
+        let fabric = Self {
             ranks: group.ranks,
             nodes,
             ranks_per_node,
@@ -84,6 +84,8 @@ impl Fabric {
                 kind,
                 bandwidth: node_share(node, group, ranks_per_node),
                 extra_latency: beyond_first.clamp_positive(),
+                late: None,
+                window: None,
             },
             levels: levels
                 .iter()
@@ -96,7 +98,12 @@ impl Fabric {
             cpu: node.cpu_vendor,
             reduce_bandwidth: reduce_bandwidth(node),
             library: library(node),
-        })
+            calibrated: None,
+        };
+        match &cluster.collectives {
+            Some(calibration) => fabric.calibrated_by(calibration),
+            None => Ok(fabric),
+        }
     }
 }
 

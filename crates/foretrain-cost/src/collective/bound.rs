@@ -3,9 +3,10 @@
 use foretrain_core::Nanos;
 use foretrain_graph::CollectiveKind as Kind;
 
+use super::candidate::transfer_ns;
 use super::conventions::bus_factor;
 use super::fabric::Fabric;
-use super::time::{CollectiveCall, transfer_ns};
+use super::time::CollectiveCall;
 
 /// The least time that the links allow, whatever the algorithm: the bytes that must cross the
 /// narrowest of a rank's links and a node's NICs.

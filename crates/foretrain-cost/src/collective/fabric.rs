@@ -1,9 +1,12 @@
 //! What the collective model knows of the machines under a communicator.
 
-use foretrain_core::{Bandwidth, Nanos};
+use std::sync::Arc;
+
+use foretrain_core::{Bandwidth, Bytes, Nanos};
 use foretrain_hardware::{CpuVendor, LinkKind, NicKind};
 use serde::Serialize;
 
+use super::knowledge::Calibrated;
 use crate::nccl_tuner::Version;
 
 /// Who runs the collective.
@@ -59,6 +62,26 @@ pub struct InterLink {
     pub bandwidth: Bandwidth,
     /// Added to a hop for switches beyond the first.
     pub extra_latency: Nanos,
+    /// Links of the ring that are later than the others.
+    pub late: Option<LateLinks>,
+    /// What a node may have in flight before it waits for acknowledgements, if that is a limit.
+    pub window: Option<Bytes>,
+}
+
+impl InterLink {
+    /// NICs of a kind that give a group `bandwidth`, without further latency or limits.
+    pub const fn new(kind: NicKind, bandwidth: Bandwidth) -> Self {
+        Self { kind, bandwidth, extra_latency: Nanos::ZERO, late: None, window: None }
+    }
+}
+
+/// Links with more latency than the others: a long cable, a congested switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LateLinks {
+    /// How many of the ring's.
+    pub links: u32,
+    /// One way, on top of the usual.
+    pub latency: Nanos,
 }
 
 /// A switching level above the nodes.
@@ -93,6 +116,9 @@ pub struct Fabric {
     pub reduce_bandwidth: Option<Bandwidth>,
     /// Who runs the collective.
     pub library: Library,
+    /// What was measured of this cluster's collectives.
+    #[serde(skip)]
+    pub calibrated: Option<Arc<Calibrated>>,
 }
 
 impl Fabric {
@@ -103,17 +129,19 @@ impl Fabric {
             nodes: 1,
             ranks_per_node: 1,
             intra: IntraLink { kind: LinkKind::None, generation: None, bandwidth: Bandwidth::ZERO },
-            inter: InterLink {
-                kind: NicKind::None,
-                bandwidth: Bandwidth::ZERO,
-                extra_latency: Nanos::ZERO,
-            },
+            inter: InterLink::new(NicKind::None, Bandwidth::ZERO),
             levels: Vec::new(),
             compute_capability: None,
             cpu: CpuVendor::Other,
             reduce_bandwidth: None,
             library: Library::Nccl(Version::LATEST),
+            calibrated: None,
         }
+    }
+
+    /// Whether 128-byte stores arrive whole between the devices of a node, as LL128 needs.
+    pub(super) fn stores_128(&self) -> bool {
+        self.intra.kind.is_nvlink()
     }
 
     /// The generation of NVLink with multicast and reduction in the switch (NVLink SHARP).
@@ -157,11 +185,7 @@ mod tests {
     #[test]
     fn oversubscription_slows_all_to_all_before_rings() {
         let level = |nodes, oversubscription| SwitchLevel { nodes, oversubscription };
-        let inter = InterLink {
-            kind: NicKind::Infiniband,
-            bandwidth: Bandwidth::from_gb_per_sec(200.0),
-            extra_latency: Nanos::ZERO,
-        };
+        let inter = InterLink::new(NicKind::Infiniband, Bandwidth::from_gb_per_sec(200.0));
         let fabric = Fabric {
             ranks: 512,
             nodes: 64,

@@ -6,20 +6,29 @@
 
 mod adapter;
 mod bound;
+mod candidate;
+mod choice;
 mod conventions;
 mod fabric;
+mod field;
 mod host;
+mod knowledge;
 mod nccl;
-mod priors;
 pub mod propagation;
 mod rescale;
+mod servers;
 #[cfg(test)]
 mod tests;
 mod time;
 
 pub use adapter::GroupPlacement;
 pub use bound::lower_bound;
+pub use candidate::Limit;
 pub use conventions::{algorithm_bandwidth, bus_factor};
-pub use fabric::{Fabric, InterLink, IntraLink, Library, SwitchLevel};
+pub use fabric::{Fabric, InterLink, IntraLink, LateLinks, Library, SwitchLevel};
+pub use knowledge::Calibrated;
+pub(crate) use knowledge::{Known, Pick};
 pub use rescale::{Rescaled, rescale};
+pub use servers::{Servers, push_pull_time};
 pub use time::{CollectiveCall, CollectiveTime, Method, Terms, collective_time};
+pub(crate) use time::{best as best_of, candidates as candidates_of};

@@ -2,10 +2,14 @@
 
 use foretrain_core::{Bandwidth, Bytes, DType, Estimate, Evidence, EvidenceKind, Nanos};
 use foretrain_graph::CollectiveKind;
+use foretrain_hardware::collectives::Prior;
 use serde::Serialize;
 
+use super::candidate::{Candidate, Limit};
 use super::conventions::{algorithm_bandwidth, bus_factor};
 use super::fabric::{Fabric, Library};
+use super::knowledge::Known;
+use super::nccl::Offers;
 use super::{host, nccl};
 use crate::nccl_tuner::Protocol;
 
@@ -93,6 +97,8 @@ pub struct CollectiveTime {
     pub protocol: Option<Protocol>,
     /// The parts.
     pub terms: Terms,
+    /// What limits the transfer.
+    pub limit: Limit,
     /// As nccl-tests defines it.
     pub bus_bandwidth: Bandwidth,
     /// Size over time.
@@ -101,83 +107,106 @@ pub struct CollectiveTime {
     pub evidence: Vec<Evidence>,
 }
 
-/// One way to run a call, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
-    pub(super) method: Method,
-    pub(super) protocol: Option<Protocol>,
-    pub(super) launch: f64,
-    pub(super) propagation: f64,
-    pub(super) transfer: f64,
-    pub(super) reduction: f64,
-    /// Relative spread of the transfer.
-    pub(super) spread: f64,
-    pub(super) source: &'static str,
-}
-
-impl Candidate {
-    pub(super) fn total(&self) -> f64 {
-        self.launch + self.propagation + self.transfer + self.reduction
-    }
-}
-
-/// Bytes over a rate in ns; infinite for a rate of zero.
-pub(super) fn transfer_ns(bytes: f64, rate: f64) -> f64 {
-    match rate {
-        _ if bytes <= 0.0 => 0.0,
-        rate if rate > 0.0 => bytes / rate * 1e9,
-        _ => f64::INFINITY,
-    }
-}
-
-/// Relative spread of launch and hops: drivers, clocks and placement move them by a third.
-const LATENCY_SPREAD: f64 = 0.35;
 /// Relative spread for a collective whose kind the recording does not tell.
 const UNKNOWN_SPREAD: f64 = 0.7;
+/// What each doubling of ranks beyond those measured adds to the relative spread.
+const SPREAD_PER_DOUBLED_RANKS: f64 = 0.04;
+/// What each doubling of size beyond those measured adds.
+const SPREAD_PER_DOUBLED_SIZE: f64 = 0.02;
 
 /// How long `call` takes on `fabric`.
 ///
-/// The time is that of the fastest algorithm and protocol the library has for it, on links of
-/// which the ranks' neighbours get their full share. One rank needs no time; zero bytes still pay
-/// launch and hops. A fabric without bandwidth between its ranks gives [`Nanos::MAX`].
+/// The time is that of the algorithm and protocol that the library picks for it, on links of
+/// which the ranks' neighbours get their full share; on a calibrated fabric times how far the
+/// measurements nearby lie from the model. One rank needs no time; zero bytes still pay launch and
+/// hops. A fabric without bandwidth between its ranks gives [`Nanos::MAX`].
 pub fn collective_time(call: &CollectiveCall, fabric: &Fabric) -> CollectiveTime {
     if fabric.ranks <= 1 {
         return nothing();
     }
-    let best = match fabric.library {
-        Library::Nccl(_) | Library::Rccl | Library::Vendor => nccl::fastest(call, fabric),
-        Library::Gloo | Library::Mpi => host::fastest(call, fabric),
-    };
-    let time = clamp(best.total());
-    let spread = if call.kind == CollectiveKind::Unknown { UNKNOWN_SPREAD } else { spread(&best) };
+    let known = fabric.known();
+    let best = best(call, fabric, known);
+    let found = Found::new(call, fabric, known, &best);
+    let part = |ns: f64| clamp(ns * found.factor);
+    let time = part(best.total());
     let algorithm_bandwidth = algorithm_bandwidth(call.bytes, time);
-    let known = call.kind != CollectiveKind::Unknown;
-    let kind = if known { EvidenceKind::Inferred } else { EvidenceKind::Assumed };
-    let what = if known { "collective time" } else { "collective of unknown kind, as all-reduce" };
     CollectiveTime {
-        time: Estimate::with_relative_spread(time, spread),
+        time: Estimate::with_relative_spread(time, found.spread),
         algorithm: best.method,
         protocol: best.protocol,
         terms: Terms {
-            launch: clamp(best.launch),
-            propagation: clamp(best.propagation),
-            transfer: clamp(best.transfer),
-            reduction: clamp(best.reduction),
+            launch: part(best.launch),
+            propagation: part(best.propagation),
+            transfer: part(best.transfer),
+            reduction: part(best.reduction),
         },
+        limit: best.limit,
         bus_bandwidth: algorithm_bandwidth * bus_factor(call.kind, fabric.ranks),
         algorithm_bandwidth,
-        evidence: vec![Evidence::new(kind, what, best.source, spread)],
+        evidence: vec![found.evidence],
     }
 }
 
-/// Latency-bound times are less sure than bandwidth-bound ones: each part brings its own spread.
-fn spread(best: &Candidate) -> f64 {
-    let total = best.total();
-    if !total.is_finite() || total <= 0.0 {
-        return LATENCY_SPREAD;
+/// The candidate that the library takes.
+pub(crate) fn best(call: &CollectiveCall, fabric: &Fabric, known: Known<'_>) -> Candidate {
+    let offers = candidates(call, fabric, known);
+    // Every kind has at least one candidate.
+    offers.best().copied().unwrap_or_else(|| Candidate::new(Method::Nothing, None))
+}
+
+/// What the library takes one of.
+pub(crate) fn candidates(call: &CollectiveCall, fabric: &Fabric, known: Known<'_>) -> Offers {
+    match fabric.library {
+        Library::Nccl(_) | Library::Rccl | Library::Vendor => nccl::offers(call, fabric, known),
+        Library::Gloo | Library::Mpi => Offers::one(host::fastest(call, fabric, known.values)),
     }
-    let latency = ((best.launch + best.propagation) / total).clamp(0.0, 1.0);
-    latency * LATENCY_SPREAD + (1.0 - latency) * best.spread
+}
+
+/// What the measurements say of a candidate's time.
+struct Found {
+    factor: f64,
+    spread: f64,
+    evidence: Evidence,
+}
+
+impl Found {
+    fn new(call: &CollectiveCall, fabric: &Fabric, known: Known<'_>, best: &Candidate) -> Self {
+        const WHAT: &str = "collective time";
+        let modelled = best.spread(known.spreads);
+        if call.kind == CollectiveKind::Unknown {
+            let what = "collective of unknown kind, as all-reduce";
+            let source = source(fabric, known.prior);
+            let evidence = Evidence::new(EvidenceKind::Assumed, what, source, UNKNOWN_SPREAD);
+            return Self { factor: 1.0, spread: UNKNOWN_SPREAD, evidence };
+        }
+        let own = known.calibrated;
+        let several = fabric.nodes > 1;
+        let near =
+            own.and_then(|own| own.field.at(call.kind, call.bytes.as_f64(), fabric.ranks, several));
+        let (factor, spread) = match (own, near) {
+            (Some(own), Some(near)) => {
+                let away = SPREAD_PER_DOUBLED_RANKS * near.ranks_away
+                    + SPREAD_PER_DOUBLED_SIZE * near.sizes_away;
+                (near.log.exp(), own.noise.hypot(away))
+            }
+            _ => (1.0, modelled),
+        };
+        let evidence = match own {
+            Some(own) => Evidence::new(EvidenceKind::Calibrated, WHAT, own.source.clone(), spread),
+            None => {
+                Evidence::new(EvidenceKind::Inferred, WHAT, source(fabric, known.prior), spread)
+            }
+        };
+        Self { factor, spread, evidence }
+    }
+}
+
+fn source(fabric: &Fabric, prior: &Prior) -> &'static str {
+    match fabric.library {
+        Library::Gloo | Library::Mpi => prior.host,
+        _ if fabric.nodes > 1 => prior.between,
+        _ => prior.within,
+    }
 }
 
 fn nothing() -> CollectiveTime {
@@ -186,6 +215,7 @@ fn nothing() -> CollectiveTime {
         algorithm: Method::Nothing,
         protocol: None,
         terms: Terms::default(),
+        limit: Limit::None,
         bus_bandwidth: Bandwidth::ZERO,
         algorithm_bandwidth: Bandwidth::ZERO,
         evidence: Vec::new(),

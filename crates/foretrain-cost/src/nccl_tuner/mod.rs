@@ -16,4 +16,5 @@ mod tests;
 
 pub use channels::{Launch, launch_shape, max_threads};
 pub use constants::{Algorithm, Generation, Protocol, TunerTable, Version};
+pub(crate) use model::tree_correction;
 pub use model::{Candidate, Cost, Graph, PathType, Tuner, TunerCall, TunerCpu};

@@ -161,6 +161,15 @@ pub struct Candidate {
 /// Collectives of a launch that share one descriptor of 1024 bytes (`ncclDevWorkColl`: 72 bytes).
 const PIPE_OPS_PER_LATENCY: u32 = 1024 / 72;
 
+/// NCCL's correction of a tree's rate at a size, without the steps of its table.
+pub(crate) fn tree_correction(protocol: Protocol, bytes: f64) -> f64 {
+    let row = &TREE_CORRECTION[protocol as usize][..23];
+    let place = (bytes.max(1.0) / 64.0).log2().clamp(0.0, 22.0);
+    let (below, part) = (place.floor(), place.fract());
+    let at = below as usize;
+    row[at] + part * (row[(at + 1).min(22)] - row[at])
+}
+
 impl Tuner {
     /// Ranks on a node.
     pub fn ranks_per_node(&self) -> u32 {

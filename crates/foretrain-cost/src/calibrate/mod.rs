@@ -1,0 +1,182 @@
+//! Fitting the collective model to measurements.
+//!
+//! ```text
+//! observations ──fit──▶ constants ──ratios──▶ sweeps ──findings──▶ what is odd ──(without it)──▶ fit again
+//! ```
+//!
+//! The result is a [`Calibration`] that a cluster file carries, and a [`Report`] for people.
+
+mod findings;
+mod fit;
+mod linear;
+mod report;
+mod sweeps;
+
+use foretrain_core::{InputError, Nanos, Result};
+use foretrain_graph::CollectiveKind;
+use foretrain_hardware::collectives::{Calibration, Choice, Constant, Constants};
+
+use crate::collective::{CollectiveCall, Fabric, Library, Pick, bus_factor, candidates_of};
+use crate::nccl_tuner::{TunerTable, Version};
+
+pub use findings::Finding;
+pub use report::{Report, Residual, Trust};
+use sweeps::group;
+
+/// One measured time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// What ran.
+    pub call: CollectiveCall,
+    /// On what; its own calibration, if any, is not used.
+    pub fabric: Fabric,
+    pub(crate) log_ns: f64,
+}
+
+impl Observation {
+    /// `None` for a time of zero or less, one rank, or an operation without data.
+    pub fn new(call: CollectiveCall, fabric: Fabric, time: Nanos) -> Option<Self> {
+        let usable = time > Nanos::ZERO
+            && fabric.ranks > 1
+            && !matches!(call.kind, CollectiveKind::Unknown | CollectiveKind::Barrier);
+        let fabric = Fabric { calibrated: None, ..fabric };
+        usable.then(|| Self { call, fabric, log_ns: (time.nanos() as f64).ln() })
+    }
+
+    /// The measured time.
+    pub fn time(&self) -> Nanos {
+        Nanos::from_nanos_f64(self.log_ns.exp())
+    }
+
+    fn bus_gb_per_sec(&self) -> f64 {
+        self.call.bytes.as_f64() / self.log_ns.exp() * bus_factor(self.call.kind, self.fabric.ranks)
+    }
+}
+
+/// Gain of the objective per observation on several nodes for which another version's choice is
+/// believed.
+const TABLE_GAIN: f64 = 0.02;
+/// For which NCCL is not believed to choose by its cost model at all.
+const FASTEST_GAIN: f64 = 0.5;
+
+/// Fits constants to the observations and finds what does not belong to the trend.
+///
+/// `logs` names them, for people.
+///
+/// # Errors
+/// Without any observation.
+pub fn calibrate(observations: &[Observation], logs: Vec<String>) -> Result<(Calibration, Report)> {
+    let Some(first) = observations.first() else {
+        return Err(InputError::new(
+            "nothing to calibrate from: no row with a time on several ranks",
+        )
+        .hint("give logs of nccl-tests or rccl-tests that ran on at least two ranks"));
+    };
+    let mut groups = group(observations);
+    let mut weights = vec![1.0; observations.len()];
+    let (mut fitted, pick) = fit_all(observations, &weights, first);
+    let mut findings = Vec::new();
+    // What is odd is odd against a fit that it may have bent, so look again without it.
+    for _ in 0..2 {
+        for group in &mut groups {
+            group.compare(observations, &fitted.values, pick);
+        }
+        findings = findings::find(&groups, observations);
+        let before = weights.clone();
+        weights.fill(1.0);
+        for finding in &findings {
+            for &row in finding.excluded() {
+                weights[row] = 0.0;
+            }
+        }
+        if weights == before {
+            break;
+        }
+        fitted = fit_with(observations, &weights, first, pick);
+    }
+    for group in &mut groups {
+        group.compare(observations, &fitted.values, pick);
+    }
+    let kept = |row: usize| weights[row] > 0.0;
+    let noise = sweeps::noise(&groups, &kept);
+    let calibration = Calibration {
+        logs,
+        choice: pick.choice,
+        nccl: pick.nccl.map(|Version(major, minor)| (major, minor)),
+        noise,
+        constants: touched(observations, &fitted.values, pick).collect(),
+        spreads: touched(observations, &fitted.spreads, pick).collect(),
+        measured: groups.iter().filter_map(|group| group.sweep(&kept)).collect(),
+    };
+    let report = Report::new(&groups, observations, &calibration, findings, &kept);
+    Ok((calibration, report))
+}
+
+/// Constants that fit measurements of several machines of one kind: the prior for the next.
+///
+/// All observations share the constants; each has its own fabric. `start` and its spreads are the
+/// prior before that.
+pub fn fit_constants(
+    observations: &[Observation],
+    start: &Constants,
+    spreads: &Constants,
+) -> (Constants, Constants) {
+    let weighted: Vec<(&Observation, f64)> = observations.iter().map(|o| (o, 1.0)).collect();
+    let fit = fit::fit(&weighted, start, spreads, Pick::default());
+    (fit.values, fit.spreads)
+}
+
+fn fit_with(
+    observations: &[Observation],
+    weights: &[f64],
+    first: &Observation,
+    pick: Pick,
+) -> fit::Fit {
+    let used = observations.iter().zip(weights.iter().copied()).filter(|(_, weight)| *weight > 0.0);
+    let prior = first.fabric.prior();
+    fit::fit(&used.collect::<Vec<_>>(), &prior.values, &prior.spreads, pick)
+}
+
+/// The way of picking that the measurements speak for.
+///
+/// NCCL's cost model differs from version to version, and logs rarely name theirs: the table of
+/// the fabric's version is taken unless another one fits clearly better, and the fastest way only
+/// where no table fits.
+fn fit_all(observations: &[Observation], weights: &[f64], first: &Observation) -> (fit::Fit, Pick) {
+    let own = Pick::default();
+    let mut best = (fit_with(observations, weights, first, own), own);
+    let several = observations.iter().filter(|o| o.fabric.nodes > 1).count();
+    if several == 0 || !matches!(first.fabric.library, Library::Nccl(_)) {
+        return best;
+    }
+    let tables = TunerTable::all().iter().rev().map(|table| table.since);
+    let tables = tables.map(|nccl| Pick { choice: Choice::Tuner, nccl: Some(nccl) });
+    let fastest = Pick { choice: Choice::Fastest, nccl: None };
+    for pick in tables.chain([fastest]) {
+        let fit = fit_with(observations, weights, first, pick);
+        let needed = if pick == fastest { FASTEST_GAIN } else { TABLE_GAIN } * several as f64;
+        if best.0.objective - fit.objective > needed {
+            best = (fit, pick);
+        }
+    }
+    best
+}
+
+/// The constants that some observation rests on.
+fn touched<'a>(
+    observations: &'a [Observation],
+    values: &'a Constants,
+    pick: Pick,
+) -> impl Iterator<Item = (Constant, f64)> + 'a {
+    let mut used = [false; Constant::COUNT];
+    for observation in observations {
+        let known = observation.fabric.known_with(values, pick);
+        let candidates = candidates_of(&observation.call, &observation.fabric, known);
+        for candidate in candidates.iter() {
+            for (constant, _) in candidate.sensitivities() {
+                used[constant as usize] = true;
+            }
+        }
+    }
+    values.iter().filter(move |(constant, _)| used[*constant as usize])
+}

@@ -1,0 +1,110 @@
+//! Observations by collective and ranks, and how far they lie from the model.
+
+use foretrain_core::Bytes;
+use foretrain_core::stats::median;
+use foretrain_graph::CollectiveKind;
+use foretrain_hardware::collectives::{Constants, Sweep};
+
+use super::Observation;
+use crate::collective::{Pick, best_of};
+
+/// One collective on one number of ranks and nodes.
+pub(super) struct Group {
+    pub(super) kind: CollectiveKind,
+    pub(super) ranks: u32,
+    pub(super) nodes: u32,
+    /// Rows by size, then by order.
+    pub(super) rows: Vec<usize>,
+    /// Log of measured over modelled, by row of `rows`.
+    pub(super) logs: Vec<f64>,
+    pub(super) sizes: Vec<Bytes>,
+}
+
+/// Groups in the order of kinds, nodes and ranks.
+pub(super) fn group(observations: &[Observation]) -> Vec<Group> {
+    let key = |row: &usize| {
+        let Observation { call, fabric, .. } = &observations[*row];
+        (call.kind.as_str(), fabric.nodes, fabric.ranks)
+    };
+    let mut rows: Vec<usize> = (0..observations.len()).collect();
+    rows.sort_by_key(|row| (key(row), observations[*row].call.bytes, *row));
+    let same = |a: &usize, b: &usize| key(a) == key(b);
+    let groups = rows.chunk_by(same).map(|rows| {
+        let Observation { call, fabric, .. } = &observations[rows[0]];
+        Group {
+            kind: call.kind,
+            ranks: fabric.ranks,
+            nodes: fabric.nodes,
+            rows: rows.to_vec(),
+            logs: vec![0.0; rows.len()],
+            sizes: rows.iter().map(|&row| observations[row].call.bytes).collect(),
+        }
+    });
+    groups.collect()
+}
+
+impl Group {
+    /// Sets how far each row lies from the model.
+    pub(super) fn compare(&mut self, observations: &[Observation], values: &Constants, pick: Pick) {
+        for (log, &row) in self.logs.iter_mut().zip(&self.rows) {
+            let Observation { call, fabric, log_ns } = &observations[row];
+            let known = fabric.known_with(values, pick);
+            let modelled = best_of(call, fabric, known).total().ln();
+            *log = if modelled.is_finite() { log_ns - modelled } else { 0.0 };
+        }
+    }
+
+    /// Sizes with the median deviation of their rows that are kept.
+    pub(super) fn curve(&self, kept: &dyn Fn(usize) -> bool) -> Vec<(Bytes, f64)> {
+        let rows = self.rows.iter().zip(&self.logs).zip(&self.sizes);
+        let rows: Vec<(Bytes, f64)> = rows
+            .filter(|((row, _), _)| kept(**row))
+            .map(|((_, log), size)| (*size, *log))
+            .collect();
+        let sizes = rows.chunk_by(|a, b| a.0 == b.0);
+        sizes
+            .map(|same| {
+                let logs: Vec<f64> = same.iter().map(|(_, log)| *log).collect();
+                (same[0].0, median(&logs).unwrap_or(0.0))
+            })
+            .collect()
+    }
+
+    /// What a cluster file keeps; `None` if nothing is kept.
+    pub(super) fn sweep(&self, kept: &dyn Fn(usize) -> bool) -> Option<Sweep> {
+        let curve = self.curve(kept);
+        (!curve.is_empty()).then(|| Sweep {
+            collective: self.kind.as_str().to_owned(),
+            ranks: self.ranks,
+            nodes: self.nodes,
+            sizes: curve.iter().map(|(size, _)| *size).collect(),
+            ratios: curve.iter().map(|(_, log)| log.exp().clamp(1e-3, 1e3)).collect(),
+        })
+    }
+}
+
+/// Scatter of two runs of a benchmark; nothing is surer.
+const LEAST_NOISE: f64 = 0.02;
+/// Where too few rows tell.
+const USUAL_NOISE: f64 = 0.05;
+
+/// Relative error of interpolating between measured sizes: each row from its two neighbours.
+pub(super) fn noise(groups: &[Group], kept: &dyn Fn(usize) -> bool) -> f64 {
+    let mut errors = Vec::new();
+    for group in groups {
+        let curve = group.curve(kept);
+        for three in curve.windows(3) {
+            let log2 = |at: usize| three[at].0.as_f64().max(1.0).log2();
+            let part = (log2(1) - log2(0)) / (log2(2) - log2(0));
+            let between = three[0].1 + part * (three[2].1 - three[0].1);
+            errors.push((three[1].1 - between).abs());
+        }
+    }
+    if errors.len() < 4 {
+        return USUAL_NOISE;
+    }
+    errors.sort_by(f64::total_cmp);
+    // The 80th of 100 errors is 1.28 standard deviations off.
+    let high = errors[(errors.len() * 4 / 5).min(errors.len() - 1)] / 1.28;
+    high.clamp(LEAST_NOISE, 0.5)
+}

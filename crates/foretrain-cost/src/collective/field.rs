@@ -1,0 +1,158 @@
+//! How far measurements lie from the model, carried to sizes and ranks nearby.
+
+use foretrain_graph::CollectiveKind;
+use foretrain_hardware::collectives::Sweep;
+
+/// Doublings of ranks over which a sweep's say falls off against other sweeps'.
+const RANKS_REACH: f64 = 0.7;
+/// Doublings of ranks over which a deviation fades: many have causes that stay (a slow switch-over
+/// of protocols, a transport's overhead), some do not.
+const RANKS_FADE: f64 = 6.0;
+/// Doublings of size beyond a sweep's end over which its last deviation fades.
+const SIZE_FADE: f64 = 2.0;
+
+/// Deviations by collective and ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Field {
+    sweeps: Vec<Line>,
+}
+
+/// One sweep: log of measured over modelled by log2 of size.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    kind: CollectiveKind,
+    many_nodes: bool,
+    ranks: f64,
+    sizes: Vec<f64>,
+    logs: Vec<f64>,
+}
+
+/// A deviation and how far away the nearest measurements are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Deviation {
+    /// Log of what to multiply the model's time by.
+    pub(super) log: f64,
+    /// Doublings of ranks to the nearest sweep.
+    pub(super) ranks_away: f64,
+    /// Doublings of size beyond the sizes measured.
+    pub(super) sizes_away: f64,
+}
+
+impl Field {
+    pub(super) fn new(sweeps: Vec<(CollectiveKind, &Sweep)>) -> Self {
+        let line = |(kind, sweep): (CollectiveKind, &Sweep)| Line {
+            kind,
+            many_nodes: sweep.nodes > 1,
+            ranks: f64::from(sweep.ranks).log2(),
+            sizes: sweep.sizes.iter().map(|size| size.as_f64().max(1.0).log2()).collect(),
+            logs: sweep.ratios.iter().map(|ratio| ratio.ln()).collect(),
+        };
+        Self { sweeps: sweeps.into_iter().map(line).collect() }
+    }
+
+    /// The deviation for a call; `None` if the collective was not measured on one node, or on
+    /// several, whichever is asked.
+    pub(super) fn at(
+        &self,
+        kind: CollectiveKind,
+        bytes: f64,
+        ranks: u32,
+        many_nodes: bool,
+    ) -> Option<Deviation> {
+        let (size, ranks) = (bytes.max(1.0).log2(), f64::from(ranks.max(1)).log2());
+        let lines =
+            || self.sweeps.iter().filter(|line| line.kind == kind && line.many_nodes == many_nodes);
+        let distance = |line: &Line| (line.ranks - ranks).abs();
+        let nearest = lines().map(distance).min_by(f64::total_cmp)?;
+        let (mut sum, mut weights, mut away) = (0.0, 0.0, f64::INFINITY);
+        for line in lines() {
+            // Relative to the nearest, so that far extrapolation does not underflow.
+            let beyond = distance(line).powi(2) - nearest.powi(2);
+            let weight = (-beyond / (2.0 * RANKS_REACH * RANKS_REACH)).exp();
+            let (log, beyond) = line.at(size);
+            sum += weight * log;
+            weights += weight;
+            if distance(line) <= nearest + 1e-9 {
+                away = away.min(beyond);
+            }
+        }
+        let log = sum / weights * (-nearest / RANKS_FADE).exp();
+        Some(Deviation { log, ranks_away: nearest, sizes_away: away })
+    }
+}
+
+impl Line {
+    /// The deviation at a size and how far that lies beyond the sweep.
+    fn at(&self, size: f64) -> (f64, f64) {
+        let after = self.sizes.partition_point(|known| *known <= size);
+        let end = |at: usize| {
+            let beyond = (self.sizes[at] - size).abs();
+            (self.logs[at] * (-beyond / SIZE_FADE).exp(), beyond)
+        };
+        match after {
+            0 => end(0),
+            _ if after == self.sizes.len() => end(after - 1),
+            _ => {
+                let (a, b) = (after - 1, after);
+                let part = (size - self.sizes[a]) / (self.sizes[b] - self.sizes[a]);
+                (self.logs[a] + part * (self.logs[b] - self.logs[a]), 0.0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrain_core::Bytes;
+
+    use super::*;
+
+    fn sweep(ranks: u32, nodes: u32, ratios: &[f64]) -> Sweep {
+        let sizes = (0..ratios.len()).map(|at| Bytes::new(1024 << at)).collect();
+        Sweep { collective: "all-reduce".into(), ranks, nodes, sizes, ratios: ratios.to_vec() }
+    }
+
+    fn field(sweeps: &[Sweep]) -> Field {
+        Field::new(sweeps.iter().map(|s| (CollectiveKind::AllReduce, s)).collect())
+    }
+
+    #[test]
+    fn a_measured_point_is_met_and_points_between_are_interpolated() {
+        let field = field(&[sweep(8, 1, &[1.2, 1.2, 0.8])]);
+        let at = |bytes: f64| field.at(CollectiveKind::AllReduce, bytes, 8, false).unwrap();
+        assert!((at(1024.0).log.exp() - 1.2).abs() < 1e-12);
+        assert!((at(4096.0).log.exp() - 0.8).abs() < 1e-12);
+        let between = at(2048.0 * 2f64.sqrt()).log.exp();
+        assert!((between - (1.2f64 * 0.8).sqrt()).abs() < 1e-12);
+        assert_eq!(at(1024.0).sizes_away, 0.0);
+    }
+
+    #[test]
+    fn deviations_fade_beyond_what_was_measured() {
+        let field = field(&[sweep(16, 2, &[1.5; 4])]);
+        let at = |bytes: f64, ranks| {
+            field.at(CollectiveKind::AllReduce, bytes, ranks, true).unwrap().log.exp()
+        };
+        assert!(at(2048.0, 32) < 1.5 && at(2048.0, 32) > at(2048.0, 256));
+        assert!(at(2048.0, 1 << 30) > 1.0);
+        assert!(at(1e6, 16) < 1.3 && at(1e12, 16) < 1.001);
+        let far = field.at(CollectiveKind::AllReduce, 1e6, 64, true).unwrap();
+        assert!((far.ranks_away - 2.0).abs() < 1e-9 && far.sizes_away > 6.0);
+    }
+
+    #[test]
+    fn other_collectives_and_one_node_say_nothing_of_several() {
+        let field = field(&[sweep(8, 1, &[1.5])]);
+        assert_eq!(field.at(CollectiveKind::AllReduce, 1e3, 16, true), None);
+        assert_eq!(field.at(CollectiveKind::AllGather, 1e3, 8, false), None);
+        assert_eq!(Field::default().at(CollectiveKind::AllReduce, 1e3, 8, false), None);
+    }
+
+    #[test]
+    fn the_nearest_ranks_say_most() {
+        let field = field(&[sweep(8, 1, &[1.0]), sweep(2, 1, &[2.0])]);
+        let at = |ranks| field.at(CollectiveKind::AllReduce, 1024.0, ranks, false).unwrap().log;
+        assert!(at(8).exp() < 1.02 && at(2).exp() > 1.95);
+        assert!((at(4).exp() - 2f64.sqrt().powf((-1.0 / RANKS_FADE).exp())).abs() < 1e-9);
+    }
+}
