@@ -133,7 +133,7 @@ fn fit_with(
     pick: Pick,
 ) -> fit::Fit {
     let used = observations.iter().zip(weights.iter().copied()).filter(|(_, weight)| *weight > 0.0);
-    let prior = first.fabric.prior();
+    let prior = first.fabric.prior_with(pick.nccl);
     fit::fit(&used.collect::<Vec<_>>(), &prior.values, &prior.spreads, pick)
 }
 
@@ -146,15 +146,20 @@ fn fit_all(observations: &[Observation], weights: &[f64], first: &Observation) -
     let own = Pick::default();
     let mut best = (fit_with(observations, weights, first, own), own);
     let several = observations.iter().filter(|o| o.fabric.nodes > 1).count();
-    if several == 0 || !matches!(first.fabric.library, Library::Nccl(_)) {
+    if !matches!(first.fabric.library, Library::Nccl(_)) {
         return best;
     }
     let tables = TunerTable::all().iter().rev().map(|table| table.since);
     let tables = tables.map(|nccl| Pick { choice: Choice::Tuner, nccl: Some(nccl) });
     let fastest = Pick { choice: Choice::Fastest, nccl: None };
-    for pick in tables.chain([fastest]) {
+    // On one node the fastest way is taken anyway, and versions differ in their constants only.
+    let fastest = (several > 0).then_some(fastest);
+    for pick in tables.chain(fastest) {
         let fit = fit_with(observations, weights, first, pick);
-        let needed = if pick == fastest { FASTEST_GAIN } else { TABLE_GAIN } * several as f64;
+        let needed = match pick.choice {
+            Choice::Fastest => FASTEST_GAIN * several as f64,
+            Choice::Tuner => TABLE_GAIN * observations.len() as f64,
+        };
         if best.0.objective - fit.objective > needed {
             best = (fit, pick);
         }

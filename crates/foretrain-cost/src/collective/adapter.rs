@@ -85,7 +85,6 @@ impl Fabric {
                 bandwidth: node_share(node, group, ranks_per_node),
                 extra_latency: beyond_first.clamp_positive(),
                 late: None,
-                window: None,
             },
             levels: levels
                 .iter()

@@ -33,8 +33,6 @@ pub enum Limit {
     Within,
     /// The NICs, or an oversubscribed level above them.
     Between,
-    /// What a connection may have in flight.
-    Window,
     /// A CPU thread that moves the data.
     Thread,
 }

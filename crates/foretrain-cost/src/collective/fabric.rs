@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foretrain_core::{Bandwidth, Bytes, Nanos};
+use foretrain_core::{Bandwidth, Nanos};
 use foretrain_hardware::{CpuVendor, LinkKind, NicKind};
 use serde::Serialize;
 
@@ -64,14 +64,12 @@ pub struct InterLink {
     pub extra_latency: Nanos,
     /// Links of the ring that are later than the others.
     pub late: Option<LateLinks>,
-    /// What a node may have in flight before it waits for acknowledgements, if that is a limit.
-    pub window: Option<Bytes>,
 }
 
 impl InterLink {
-    /// NICs of a kind that give a group `bandwidth`, without further latency or limits.
+    /// NICs of a kind that give a group `bandwidth`, without further latency.
     pub const fn new(kind: NicKind, bandwidth: Bandwidth) -> Self {
-        Self { kind, bandwidth, extra_latency: Nanos::ZERO, late: None, window: None }
+        Self { kind, bandwidth, extra_latency: Nanos::ZERO, late: None }
     }
 }
 

@@ -99,8 +99,16 @@ impl Fabric {
 
     /// The constants of its kind before anything is measured.
     pub fn prior(&self) -> &'static Prior {
+        self.prior_with(None)
+    }
+
+    /// With another version of NCCL, where the library is NCCL.
+    pub(crate) fn prior_with(&self, nccl: Option<Version>) -> &'static Prior {
         let stack = match self.library {
-            Library::Nccl(Version(major, minor)) => Stack::Device(Some((major, minor))),
+            Library::Nccl(own) => {
+                let Version(major, minor) = nccl.unwrap_or(own);
+                Stack::Device(Some((major, minor)))
+            }
             Library::Rccl | Library::Vendor => Stack::Device(None),
             Library::Gloo => Stack::Gloo,
             Library::Mpi => Stack::Mpi,
@@ -119,7 +127,8 @@ impl Fabric {
     /// # Errors
     /// If the calibration names a collective that there is none of.
     pub fn calibrated_by(mut self, calibration: &Calibration) -> Result<Self> {
-        self.calibrated = Some(Arc::new(Calibrated::new(self.prior(), calibration)?));
+        let nccl = calibration.nccl.map(|(major, minor)| Version(major, minor));
+        self.calibrated = Some(Arc::new(Calibrated::new(self.prior_with(nccl), calibration)?));
         Ok(self)
     }
 }

@@ -174,27 +174,13 @@ impl<'a> Model<'a> {
     fn between(&self, protocol: Protocol, tree: Option<f64>) -> Rate {
         let share = NET_SHARE[protocol as usize];
         let rate = self.neighbour * self.values[share];
-        let rate = match tree {
+        match tree {
             Some(correction) => Rate {
                 rate: rate * self.values[Constant::TreeNet] * correction,
                 by: [Some(share), Some(Constant::TreeNet)],
                 limit: Limit::Between,
             },
             None => Rate { rate, by: [Some(share), None], limit: Limit::Between },
-        };
-        self.windowed(rate, protocol)
-    }
-
-    /// A node that may only have so much in flight waits for acknowledgements.
-    fn windowed(&self, rate: Rate, protocol: Protocol) -> Rate {
-        let Some(window) = self.fabric.inter.window else { return rate };
-        let late = self.fabric.inter.late.map_or(0, |late| late.latency.nanos().max(0)) as f64;
-        let hop = self.values[NET[protocol as usize]] * 1e3 + self.extra() + late;
-        let most = window.as_f64() / (2.0 * hop) * 1e9;
-        if most < rate.rate {
-            Rate { rate: most, by: [None, None], limit: Limit::Window }
-        } else {
-            rate
         }
     }
 
@@ -403,7 +389,7 @@ impl<'a> Model<'a> {
     fn pair_between(&self, part: f64) -> Rate {
         let by = [Some(Constant::PairNetShare), None];
         let rate = self.bisection * part * self.values[Constant::PairNetShare];
-        self.windowed(Rate { rate, by, limit: Limit::Between }, Protocol::Simple)
+        Rate { rate, by, limit: Limit::Between }
     }
 
     /// Each rank sends an equal part to each other; parts for other nodes share the node's NICs.

@@ -43,7 +43,6 @@ fn inter_links() -> impl Strategy<Value = InterLink> {
         bandwidth: Bandwidth::from_gb_per_sec(gb),
         extra_latency: Nanos::from_nanos(extra),
         late: None,
-        window: None,
     })
 }
 

@@ -56,6 +56,10 @@ constants! {
     NvlsBase = "nvls_base_us",
     /// What NVLink SHARP reaches of a device's link.
     NvlsShare = "nvls_share",
+    /// What it reaches while its few channels are the limit.
+    NvlsSmallShare = "nvls_small_share",
+    /// What it takes to fill more channels, us.
+    NvlsRamp = "nvls_ramp_us",
     /// Starting a small exchange with peers, us.
     PairHop = "pair_hop_us",
     /// A small exchange with one peer, GB/s.

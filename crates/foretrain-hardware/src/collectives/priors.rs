@@ -47,7 +47,7 @@ pub fn prior(
     type Key = (u8, u32, u8, Stack);
     static KNOWN: RwLock<BTreeMap<Key, &'static Prior>> = RwLock::new(BTreeMap::new());
     let stack = match stack {
-        Stack::Device(Some(version)) => Stack::Device(BOOK.since(version)),
+        Stack::Device(Some(version)) => Stack::Device(Some(BOOK.stand_in(version))),
         other => other,
     };
     let key = (link as u8, generation.unwrap_or(0).min(NEWEST), nic as u8, stack);
@@ -78,7 +78,7 @@ fn combine(link: LinkKind, generation: Option<u32>, nic: NicKind, stack: Stack) 
         fill(&mut prior.spreads, &row.spreads);
     }
     if let Stack::Device(Some(version)) = stack {
-        for row in book.version.iter().filter(|row| version >= row.since) {
+        for row in book.version.iter().filter(|row| version < row.before) {
             for (constant, factor) in known(&row.factors) {
                 prior.values[constant] *= factor;
             }
@@ -124,14 +124,16 @@ struct Row {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VersionRow {
-    since: (u32, u32),
+    /// The first version that the factors no longer hold for.
+    before: (u32, u32),
     factors: BTreeMap<String, f64>,
 }
 
 impl Book {
-    /// The version that a version's constants have held since.
-    fn since(&self, version: (u32, u32)) -> Option<(u32, u32)> {
-        self.version.iter().map(|row| row.since).filter(|since| *since <= version).max()
+    /// A version that has the same constants as `version`, of a handful.
+    fn stand_in(&self, version: (u32, u32)) -> (u32, u32) {
+        let bounds = self.version.iter().map(|row| row.before).filter(|bound| *bound <= version);
+        bounds.max().unwrap_or((0, 0))
     }
 
     /// The newest generation that is not newer than the link's.
