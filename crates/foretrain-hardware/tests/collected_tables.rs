@@ -7,7 +7,7 @@ use foretrain_core::DType;
 use foretrain_hardware::Catalogue;
 
 /// Table row -> catalogue name.
-const ROWS: [(&str, &str); 27] = [
+const ROWS: [(&str, &str); 31] = [
     ("V100 SXM2", "v100-sxm2-32gb"),
     ("A100 SXM-40", "a100-sxm4-40gb"),
     ("A100 SXM-80", "a100-sxm4-80gb"),
@@ -18,6 +18,10 @@ const ROWS: [(&str, &str); 27] = [
     ("H800 SXM", "h800-sxm"),
     ("B200 SXM", "b200-sxm"),
     ("GB200", "gb200"),
+    ("B300 SXM", "b300"),
+    ("GB300", "gb300"),
+    ("GH200", "gh200"),
+    ("RTX PRO 6000 Blackwell", "rtx-pro-6000"),
     ("L4", "l4"),
     ("L40S", "l40s"),
     ("A10", "a10"),

@@ -5,6 +5,7 @@
 //! registry in this module is the only place that names the sets. Nothing here may change a
 //! prediction: sets call what users call, and whatever they leave out is listed with its reason.
 
+mod collectives;
 mod corpus;
 mod extrapolate;
 mod heldout;
