@@ -11,22 +11,29 @@ use super::notes;
 use super::setting::{Layout, Place, WhatIf, situate};
 use crate::validate::{self, error_percent, scores};
 
+/// What runs are predicted for.
+pub(super) struct Machine<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) catalogue: &'a Catalogue,
+    /// Of runs whose log names no hosts.
+    pub(super) layout: Layout,
+    pub(super) what_if: WhatIf,
+}
+
 /// Every run of `logs`: beside the model, or with the reason why not.
 pub(super) fn compare(
-    cluster: &Cluster,
-    catalogue: &Catalogue,
+    machine: &Machine<'_>,
     sweeps: &[Sweep],
-    what_if: WhatIf,
     logs: &[CollectiveLog],
 ) -> (Vec<Comparison>, Vec<Uncompared>) {
     let (mut compared, mut uncompared) = (Vec::new(), Vec::new());
     for log in logs {
         for run in &log.runs {
-            match placed(cluster, run, what_if) {
+            match placed(machine, run) {
                 Ok(place) => {
-                    let mut comparison = comparison(cluster, &place, &log.source, run);
-                    comparison.asked = sweeps.iter().any(|s| alike(&s.setting, &comparison.setting));
-                    comparison.notes.extend(other_device(cluster, catalogue, run));
+                    let mut comparison = comparison(machine, &place, &log.source, run);
+                    comparison.asked =
+                        sweeps.iter().any(|s| alike(&s.setting, &comparison.setting));
                     compared.push(comparison);
                 }
                 Err(why) => uncompared.push(Uncompared {
@@ -46,7 +53,7 @@ fn alike(a: &Setting, b: &Setting) -> bool {
 }
 
 /// The fabric under a run, or why it has none.
-fn placed(cluster: &Cluster, run: &Run, what_if: WhatIf) -> Result<Place, String> {
+fn placed(machine: &Machine<'_>, run: &Run) -> Result<Place, String> {
     if run.kind.value == CollectiveKind::Unknown {
         return Err("the log does not name the operation; name the file after it, as in \
                     all_reduce.log"
@@ -58,23 +65,19 @@ fn placed(cluster: &Cluster, run: &Run, what_if: WhatIf) -> Result<Place, String
     let Some(ranks) = run.ranks.as_ref().map(|ranks| ranks.value) else {
         return Err("the log does not tell the number of ranks".into());
     };
-    if ranks < 2 {
-        return Err("one rank has nothing to communicate".into());
-    }
-    let layout = layout(cluster, ranks, run.nodes);
-    situate(cluster, ranks, layout, what_if).map_err(|error| error.to_string())
+    let layout = run.nodes.map_or(machine.layout, |hosts| layout(machine.cluster, ranks, hosts));
+    situate(machine.cluster, ranks, layout, machine.what_if).map_err(|error| error.to_string())
 }
 
 /// Where the ranks of a log sit, from the hosts it names. A node of the catalogue may have several.
-fn layout(cluster: &Cluster, ranks: u32, hosts: Option<u32>) -> Layout {
+fn layout(cluster: &Cluster, ranks: u32, hosts: u32) -> Layout {
     let devices = cluster.devices_per_node().max(1);
-    let Some(hosts) = hosts else { return Layout::Packed };
     let nodes = hosts.div_ceil(cluster.node.hosts.max(1)).max(1);
     let per_node = ranks.div_ceil(nodes);
     if per_node >= devices || nodes == 1 { Layout::Packed } else { Layout::PerNode(per_node) }
 }
 
-fn comparison(cluster: &Cluster, place: &Place, source: &str, run: &Run) -> Comparison {
+fn comparison(machine: &Machine<'_>, place: &Place, source: &str, run: &Run) -> Comparison {
     let setting = place.setting(run.kind.value);
     let rows: Vec<ComparedRow> =
         run.rows.iter().filter_map(|row| compared(&place.fabric, &setting, row)).collect();
@@ -87,7 +90,14 @@ fn comparison(cluster: &Cluster, place: &Place, source: &str, run: &Run) -> Comp
         setting,
         asked: false,
         scores: scores(&scored),
-        notes: notes::of_measurement(&setting, best, cluster).into_iter().collect(),
+        notes: [
+            notes::of_measurement(&setting, best, machine.cluster),
+            other_device(machine, run),
+            no_hosts(&setting, run),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         rows,
     }
 }
@@ -120,12 +130,19 @@ fn scored(row: &ComparedRow) -> validate::Row {
 }
 
 /// A log of another device tells little of this cluster.
-fn other_device(cluster: &Cluster, catalogue: &Catalogue, run: &Run) -> Option<String> {
+fn other_device(machine: &Machine<'_>, run: &Run) -> Option<String> {
     let named = run.device.as_deref().filter(|name| !name.trim().is_empty())?;
-    let known = catalogue.device_by_product_name(named)?;
-    let here = &cluster.node.device.name;
+    let known = machine.catalogue.device_by_product_name(named)?;
+    let here = &machine.cluster.node.device.name;
     (known.name != *here)
         .then(|| format!("measured on {} ({named}), predicted for {here}", known.name))
+}
+
+fn no_hosts(setting: &Setting, run: &Run) -> Option<String> {
+    run.nodes.is_none().then(|| {
+        let per_node = setting.ranks_per_node;
+        format!("the log does not name its hosts; taken to have had {per_node} of its ranks each")
+    })
 }
 
 #[cfg(test)]
@@ -136,13 +153,12 @@ mod tests {
     fn hosts_tell_the_layout() {
         let cluster = |name| Catalogue::builtin().cluster(name).unwrap();
         let dgx = cluster("dgx-a100");
-        assert_eq!(layout(&dgx, 16, Some(2)), Layout::Packed);
-        assert_eq!(layout(&dgx, 16, Some(4)), Layout::PerNode(4));
-        assert_eq!(layout(&dgx, 4, Some(1)), Layout::Packed);
-        assert_eq!(layout(&dgx, 2, Some(2)), Layout::PerNode(1));
-        assert_eq!(layout(&dgx, 16, None), Layout::Packed);
+        assert_eq!(layout(&dgx, 16, 2), Layout::Packed);
+        assert_eq!(layout(&dgx, 16, 4), Layout::PerNode(4));
+        assert_eq!(layout(&dgx, 4, 1), Layout::Packed);
+        assert_eq!(layout(&dgx, 2, 2), Layout::PerNode(1));
         // 18 hosts are one NVLink domain.
-        assert_eq!(layout(&cluster("gb200-nvl72"), 72, Some(18)), Layout::Packed);
-        assert_eq!(layout(&cluster("gb200-nvl72"), 144, Some(36)), Layout::Packed);
+        assert_eq!(layout(&cluster("gb200-nvl72"), 72, 18), Layout::Packed);
+        assert_eq!(layout(&cluster("gb200-nvl72"), 144, 36), Layout::Packed);
     }
 }

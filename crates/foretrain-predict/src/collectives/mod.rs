@@ -17,6 +17,7 @@ mod sweep;
 
 use foretrain_core::{Bytes, Evidence, EvidenceKind, InputError, Nanos, Result};
 use foretrain_graph::CollectiveKind;
+use foretrain_hardware::source::Source;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_ingest::collective_log::CollectiveLog;
 
@@ -35,7 +36,7 @@ pub struct CollectivesOptions {
     pub ranks: Vec<u32>,
     /// Sizes: the larger of a rank's input and output buffer.
     pub sizes: Vec<Bytes>,
-    /// Where the ranks sit.
+    /// Where the ranks sit, and those of logs that name no hosts.
     pub layout: Layout,
     /// Latencies to add to each hop between nodes, one way; each gives sweeps of its own. Logs are
     /// compared with the first.
@@ -87,7 +88,8 @@ pub fn collectives(
     let rank_of = |kind| options.kinds.iter().position(|&asked| asked == kind);
     sweeps.sort_by_key(|sweep: &Sweep| rank_of(sweep.setting.kind));
     let what_if = what_ifs.first().copied().unwrap_or_default();
-    let (comparisons, uncompared) = compare::compare(cluster, catalogue, &sweeps, what_if, logs);
+    let machine = compare::Machine { cluster, catalogue, layout: options.layout, what_if };
+    let (comparisons, uncompared) = compare::compare(&machine, &sweeps, logs);
     let evidence = evidence(cluster, &sweeps, &comparisons);
     Ok(CollectivesAnswer {
         cluster: cluster.name.clone(),
@@ -137,15 +139,17 @@ fn links<'a>(
     let node = &cluster.node;
     let within = settings().any(|s| s.ranks_per_node > 1).then(|| {
         let rate = node.intra.per_device_bandwidth;
-        let what = format!("links within a node, {rate} per device ({})", node.intra.kind);
-        ("intra_bandwidth", what)
+        let rate = format!("{rate} per device, {}", node.intra.kind);
+        ("intra_bandwidth", "links in a node", rate)
     });
     let between = settings().any(|s| s.nodes > 1).then(|| {
-        let (nics, kind, rate) = (node.nics, node.nic_kind, node.nic_bandwidth);
-        ("nic_bandwidth", format!("NICs of a node, {nics} x {rate} ({kind})"))
+        let rate = format!("{} of {}, {}", node.nics, node.nic_bandwidth, node.nic_kind);
+        ("nic_bandwidth", "NICs of a node", rate)
     });
-    [within, between].into_iter().flatten().map(|(figure, what)| match cluster.source(figure) {
-        Some(source) => Evidence::new(source.evidence_kind(), what, source.to_string(), 0.0),
-        None => Evidence::new(EvidenceKind::Assumed, what, "no source is given", 0.0),
+    [within, between].into_iter().flatten().map(|(figure, what, rate)| {
+        let source = cluster.source(figure);
+        let kind = source.map_or(EvidenceKind::Assumed, Source::evidence_kind);
+        let from = source.map_or_else(|| "no source is given".into(), ToString::to_string);
+        Evidence::new(kind, what, format!("{rate}; {from}"), 0.0)
     })
 }

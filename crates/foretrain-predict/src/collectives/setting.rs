@@ -56,13 +56,17 @@ impl Place {
 /// The fabric under `ranks` ranks on `cluster`.
 ///
 /// # Errors
-/// If the cluster cannot hold them in this layout, or has no links between them.
+/// For fewer than two ranks, and if the cluster cannot hold them in this layout or has no links
+/// between them.
 pub(super) fn situate(
     cluster: &Cluster,
     ranks: u32,
     layout: Layout,
     what_if: WhatIf,
 ) -> Result<Place> {
+    if ranks < 2 {
+        return Err(InputError::new("a single rank has nothing to communicate"));
+    }
     let mut fabric = Fabric::for_group(cluster, &placement(cluster, ranks, layout)?)?;
     let mute = |rate: Bandwidth| rate.get() <= 0.0;
     if (fabric.ranks_per_node > 1 && mute(fabric.intra.bandwidth))

@@ -173,9 +173,11 @@ mod tests {
 
     #[test]
     fn latency_is_minor_from_the_size_that_is_named() {
-        for (name, ranks) in [("dgx-a100", 8), ("dgx-a100", 32), ("dgx-h100", 1024), ("mi300x-8", 8)]
+        for (name, ranks) in
+            [("dgx-a100", 8), ("dgx-a100", 32), ("dgx-h100", 1024), ("mi300x-8", 8)]
         {
-            let (place, sweep) = sweep_on(name, ranks, CollectiveKind::AllReduce, WhatIf::default());
+            let (place, sweep) =
+                sweep_on(name, ranks, CollectiveKind::AllReduce, WhatIf::default());
             let curve = Curve { fabric: &place.fabric, kind: CollectiveKind::AllReduce };
             let from = sweep.latency_minor_from.unwrap().get();
             assert!(!curve.is_minor(from - 1), "{name} {ranks}: {from} is not the first");
@@ -202,8 +204,7 @@ mod tests {
 
     #[test]
     fn choices_change_where_they_say() {
-        let (place, sweep) =
-            sweep_on("dgx-a100", 64, CollectiveKind::AllReduce, WhatIf::default());
+        let (place, sweep) = sweep_on("dgx-a100", 64, CollectiveKind::AllReduce, WhatIf::default());
         let curve = Curve { fabric: &place.fabric, kind: CollectiveKind::AllReduce };
         assert!(sweep.choices.len() > 1, "{:?}", sweep.choices);
         assert_eq!(sweep.choices[0].from, Bytes::from_kib(1));
@@ -220,7 +221,8 @@ mod tests {
 
     #[test]
     fn the_limit_is_the_resource_that_counts() {
-        let limit = |name, ranks, kind, what_if| sweep_on(name, ranks, kind, what_if).1.plateau.limit;
+        let limit =
+            |name, ranks, kind, what_if| sweep_on(name, ranks, kind, what_if).1.plateau.limit;
         let none = WhatIf::default();
         let all_reduce = CollectiveKind::AllReduce;
         assert_eq!(limit("dgx-a100", 8, all_reduce, none), Limit::Links);
