@@ -3,6 +3,7 @@
 
 pub mod answer;
 pub mod breakdown;
+pub mod collectives;
 mod devices;
 pub mod inspect;
 pub mod inspect_graph;

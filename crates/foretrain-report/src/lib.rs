@@ -1,6 +1,6 @@
 //! How answers look: terminal tables, JSON with a schema, timelines for Perfetto.
 //!
-//! [`text`] writes for people, [`json`] for programs. Both take the plain data of
+//! [`text`] writes for people, [`json`] for programs, [`svg`] draws. All take the plain data of
 //! `foretrain-predict` and add nothing to it: a number that stands in one stands in the other.
 //!
 //! *Architecture invariant:* nothing here computes an answer, reads an input file or asks the
@@ -8,6 +8,7 @@
 
 pub mod json;
 pub mod perfetto;
+pub mod svg;
 pub mod text;
 
 pub use text::TextStyle;

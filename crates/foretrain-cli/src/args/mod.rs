@@ -1,5 +1,6 @@
 //! The command line. Nothing outside this module knows how arguments are written.
 
+mod collectives;
 mod read;
 mod values;
 mod verbs;

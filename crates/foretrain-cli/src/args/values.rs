@@ -66,6 +66,51 @@ pub(super) fn collective(text: &str) -> Result<CollectiveKind, String> {
     kind_of(text).ok_or_else(|| format!("unknown operation {text:?}; write all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, gather, scatter or send-recv"))
 }
 
+/// Operations: one as [`collective`] takes it, or `all`; several come separated by commas.
+pub(super) fn collectives(text: &str) -> Result<Vec<CollectiveKind>, String> {
+    use CollectiveKind::{
+        AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter, Scatter, SendRecv,
+    };
+    if text.trim() == "all" {
+        return Ok(vec![
+            AllReduce,
+            AllGather,
+            ReduceScatter,
+            AllToAll,
+            Broadcast,
+            Reduce,
+            Gather,
+            Scatter,
+            SendRecv,
+        ]);
+    }
+    Ok(vec![collective(text)?])
+}
+
+/// A job size or, by doubling, a range of them: `16`, `16..4096`.
+pub(super) fn gpu_range(text: &str) -> Result<Vec<u32>, String> {
+    let counts = doubled(text, |text| gpus(text).map(u64::from))?;
+    // Between the ends, which are such counts.
+    Ok(counts.into_iter().filter_map(|count| u32::try_from(count).ok()).collect())
+}
+
+/// A size or, by doubling, a range of them: `64MiB`, `1K..8G`.
+pub(super) fn size_range(text: &str) -> Result<Vec<Bytes>, String> {
+    let sizes = doubled(text, |text| size(text).map(Bytes::get))?;
+    Ok(sizes.into_iter().map(Bytes::new).collect())
+}
+
+/// A value, or from the first of two by doubling up to the second.
+fn doubled(text: &str, value: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<u64>, String> {
+    let Some((from, to)) = text.split_once("..") else { return Ok(vec![value(text)?]) };
+    let (from, to) = (value(from)?, value(to)?);
+    if from > to {
+        return Err(format!("{text} counts backwards"));
+    }
+    let next = |value: &u64| value.checked_mul(2).filter(|next| *next <= to);
+    Ok(std::iter::successors(Some(from), next).collect())
+}
+
 /// Two times: `10ms..50ms`.
 pub(super) fn window(text: &str) -> Result<(Nanos, Nanos), String> {
     let (from, to) = text
@@ -109,6 +154,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn operations_are_named_or_all() {
+        assert_eq!(collectives("AllReduce"), Ok(vec![CollectiveKind::AllReduce]));
+        assert_eq!(collectives("all").map(|kinds| kinds.len()), Ok(9));
+        assert!(collectives("all-fold").is_err());
+    }
+
+    #[test]
     fn sizes_and_times_need_their_units() {
         assert_eq!(size("64MiB"), Ok(Bytes::from_mib(64)));
         assert_eq!(size("1.5 GB"), Ok(Bytes::new(1_500_000_000)));
@@ -131,6 +183,12 @@ mod tests {
         assert_eq!(window("1ms..2ms"), Ok((Nanos::from_millis(1), Nanos::from_millis(2))));
         assert!(window("2ms..1ms").is_err() && window("1ms").is_err());
         assert!(gpus("0").is_err() && gpus("-8").is_err() && gpus("8") == Ok(8));
+        assert_eq!(gpu_range("24"), Ok(vec![24]));
+        assert_eq!(gpu_range("16..100"), Ok(vec![16, 32, 64]));
+        assert_eq!(gpu_range("4294967295..4294967295"), Ok(vec![u32::MAX]));
+        assert_eq!(size_range("512..2K"), Ok([512, 1024, 2048].map(Bytes::new).to_vec()));
+        assert!(gpu_range("8..2").is_err() && gpu_range("..8").is_err() && gpu_range("0").is_err());
+        assert!(size_range("1K..").is_err() && size_range("1..2..3").is_err());
         assert!(positive("0").is_err() && positive("nan").is_err() && positive("2.5") == Ok(2.5));
     }
 }

@@ -7,6 +7,7 @@ use foretrain::core::{Bytes, Nanos};
 use foretrain::graph::CollectiveKind;
 use foretrain::predict::roles::GivenRole;
 
+use super::collectives::Collectives;
 use super::read::Traces;
 use super::values;
 use crate::commands::hardware::Listed;
@@ -19,6 +20,8 @@ pub(super) enum Verb {
     Inspect(Inspect),
     /// Predict step time, scaling and breakdown on a cluster at other sizes.
     Predict(Box<Predict>),
+    /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
+    Collectives(Box<Collectives>),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
     /// Write traces or graphs in another form: a step graph, a timeline for Perfetto.
@@ -161,6 +164,7 @@ impl From<Verb> for Command {
                 collective: args.collective,
             }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
+            Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Hardware(args) => Self::Hardware(args.into()),
             Verb::Export(args) => Self::Export(export::Options {
                 source: args.traces.into(),

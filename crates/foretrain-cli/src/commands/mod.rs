@@ -1,6 +1,7 @@
 //! One module per verb: options, the library call, the renderer.
 
 mod collective_log;
+pub(crate) mod collectives;
 pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
@@ -16,6 +17,7 @@ use crate::output::Output;
 pub(crate) enum Command {
     Inspect(inspect::Options),
     Predict(Box<predict::Options>),
+    Collectives(Box<collectives::Options>),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
@@ -36,6 +38,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
     match command {
         Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),
+        Command::Collectives(options) => collectives::run(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),

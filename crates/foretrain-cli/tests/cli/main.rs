@@ -2,6 +2,7 @@
 
 mod answers;
 mod cases;
+mod collectives;
 mod errors;
 mod graphs;
 mod help;

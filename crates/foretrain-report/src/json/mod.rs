@@ -7,6 +7,7 @@
 //! number grows when a field changes its meaning or goes away, not when one is added.
 
 mod collective_log;
+mod collectives;
 mod common;
 mod hardware;
 mod inspect;
@@ -17,6 +18,10 @@ mod validate;
 
 pub use collective_log::{
     CollectiveLogReport, CollectiveRowReport, CollectiveRunReport, TimingReport,
+};
+pub use collectives::{
+    ChoiceReport, CollectivesReport, ComparedRowReport, ComparisonReport, ComparisonScores,
+    LeftOutReport, PlateauReport, PredictedRowReport, SettingReport, SweepReport, UncomparedReport,
 };
 pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
@@ -43,8 +48,8 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, and `inspect-graph` and `inspect-log` for what
 /// `inspect` says of graphs and of benchmark logs.
-pub const ANSWERS: [&str; 6] =
-    ["hardware", "inspect", "inspect-graph", "inspect-log", "predict", "validate"];
+pub const ANSWERS: [&str; 7] =
+    ["collectives", "hardware", "inspect", "inspect-graph", "inspect-log", "predict", "validate"];
 
 /// The JSON text of a report, indented, with a line feed at its end.
 pub fn to_text<T: Serialize>(report: &T) -> String {
@@ -63,6 +68,7 @@ pub fn schema(answer: &str) -> Result<Value> {
     // What is written, not what could be read: a field that is always there is required.
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let schema = match answer {
+        "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),

@@ -4,6 +4,8 @@
 //! loses nothing.
 
 mod collective_log;
+mod collectives;
+mod evidence;
 mod hardware;
 mod inspect;
 mod inspect_graph;
@@ -16,6 +18,7 @@ pub mod units;
 mod validate;
 
 pub use collective_log::collective_logs;
+pub use collectives::{CollectivesView, collectives};
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use foretrain_core::{Evidence, Ledger, Nanos, Severity};
+use foretrain_core::{Ledger, Nanos, Severity};
 use foretrain_predict::answer::{CriticalPart, ScaledCollective};
 use foretrain_predict::{Owner, Prediction, SizePrediction};
 
 use super::TextStyle;
+use super::evidence::evidence;
 use super::sheet::Sheet;
 use super::table::{Side, Table};
 use super::units::{counted, ms, ms_interval, ms_unit, name, percent, percent_of, plain};
@@ -376,34 +377,6 @@ fn collectives(size: &SizePrediction, sheet: &mut Sheet) {
 
 fn all(collective: &ScaledCollective) -> Nanos {
     collective.each.value.scale(collective.count as f64)
-}
-
-fn evidence(evidence: &[Evidence], sheet: &mut Sheet) {
-    if evidence.is_empty() {
-        return;
-    }
-    sheet.heading("What this rests on");
-    let mut table = Table::new(&[
-        ("Support", Side::Left),
-        ("For", Side::Left),
-        ("Because", Side::Left),
-        ("Spread", Side::Right),
-    ]);
-    for line in evidence {
-        let spread = match line.relative_spread {
-            s if s > 0.0 && s.is_finite() => percent(s),
-            _ => "-".into(),
-        };
-        table.row(vec![
-            line.kind.as_str().into(),
-            name(&line.what, 40),
-            name(&line.source, 160),
-            spread,
-        ]);
-    }
-    table.keep_whole([0, 3]);
-    table.at_most(1, 32);
-    sheet.table(table);
 }
 
 fn warnings(prediction: &Prediction, ledger: &Ledger, sheet: &mut Sheet) {

@@ -55,6 +55,26 @@ pub fn size(bytes: Option<Bytes>) -> String {
     bytes.map_or_else(|| "unknown".into(), |b| b.to_string())
 }
 
+/// A size, without decimals if it is a whole number of its unit.
+pub fn whole_size(bytes: Bytes) -> String {
+    let unit = (bytes.get().max(1).ilog2() / 10).min(6);
+    let name = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit as usize];
+    let whole = 1_u64 << (10 * unit);
+    if bytes.get().is_multiple_of(whole) {
+        return format!("{} {name}", bytes.get() / whole);
+    }
+    bytes.to_string()
+}
+
+/// A time, without decimals if it is a whole number of milliseconds or microseconds.
+pub fn whole_time(time: Nanos) -> String {
+    match time.nanos() {
+        nanos if nanos % 1_000_000 == 0 => format!("{} ms", nanos / 1_000_000),
+        nanos if nanos % 1_000 == 0 => format!("{} us", nanos / 1_000),
+        _ => time.to_string(),
+    }
+}
+
 /// A count and its noun, in the plural if there are not one of them.
 pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
@@ -87,6 +107,16 @@ mod tests {
         assert_eq!(shown(12_345), "0.0123");
         assert_eq!(shown(40), "0.0000");
         assert_eq!(shown(0), "0");
+    }
+
+    #[test]
+    fn round_numbers_are_short() {
+        let shown = |bytes| whole_size(Bytes::new(bytes));
+        assert_eq!([shown(0), shown(1023), shown(1024)], ["0 B", "1023 B", "1 KiB"]);
+        assert_eq!([shown(1536), shown(64 << 20)], ["1.500 KiB", "64 MiB"]);
+        assert_eq!(shown(u64::MAX), "16.00 EiB");
+        let shown = |nanos| whole_time(Nanos::from_nanos(nanos));
+        assert_eq!([shown(20_000), shown(2_000_000), shown(1_500)], ["20 us", "2 ms", "1.500 us"]);
     }
 
     #[test]

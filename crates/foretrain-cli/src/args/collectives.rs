@@ -1,0 +1,100 @@
+//! The arguments of `collectives`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use foretrain::core::{Bytes, Nanos};
+use foretrain::graph::CollectiveKind;
+use foretrain::predict::collectives::{CollectivesOptions, Layout};
+
+use super::values;
+use crate::commands::collectives::Options;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  foretrain collectives --on dgx-h100 --gpus 8,16,64 --sizes 1M..8G --explain
+  foretrain collectives --on dgx-h100 --gpus 16..4096 --collective all --plot busbw.svg
+  foretrain collectives --on azure-ndv4 --compare logs/ --plot busbw.svg
+  foretrain collectives --on dgx-a100 --gpus 32 --latency 0,20us,300us --window 4MiB")]
+pub(super) struct Collectives {
+    /// Cluster or node type (see `foretrain hardware list`).
+    #[arg(long, value_name = "CLUSTER")]
+    on: String,
+    /// Numbers of GPUs, one rank each, as in 8,24 or, by doubling, 16..4096.
+    #[arg(long, value_name = "COUNTS", required_unless_present = "compare", value_delimiter = ',', value_parser = values::gpu_range)]
+    gpus: Vec<Vec<u32>>,
+    /// Sizes of the larger of a rank's buffers, as in 64MiB,100MB or, by doubling, 1K..8G. K, M and
+    /// G count in 1024s as in nccl-tests, KB, MB and GB in 1000s.
+    #[arg(long, value_name = "SIZES", default_value = "1K..8G", value_delimiter = ',', value_parser = values::size_range)]
+    sizes: Vec<Vec<Bytes>>,
+    /// Operations, as in all-reduce,all-gather, or all.
+    #[arg(long, value_name = "KINDS", default_value = "all-reduce", value_delimiter = ',', value_parser = values::collectives)]
+    collective: Vec<Vec<CollectiveKind>>,
+    /// Put so many ranks on each node instead of one on each of its GPUs.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks_per_node: Option<u32>,
+    /// Put ranks on every Nth GPU, as data-parallel groups beside tensor-parallel ones of N, which
+    /// all communicate at the same time.
+    #[arg(long, value_name = "N", conflicts_with = "ranks_per_node", value_parser = clap::value_parser!(u32).range(1..))]
+    stride: Option<u32>,
+    /// Put logs of nccl-tests or rccl-tests beside the model: files, directories or patterns.
+    #[arg(long, value_name = "LOG", num_args = 1..)]
+    compare: Vec<PathBuf>,
+    /// What if each hop between nodes took so much longer, one way; several, as in 0,20us,300us,
+    /// stand beside each other.
+    #[arg(long, value_name = "TIMES", default_value = "0", value_delimiter = ',', value_parser = values::time, help_heading = "What-if")]
+    latency: Vec<Nanos>,
+    /// What if a connection (one per NIC) had at most this in flight per round trip, as in 4MiB.
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "What-if")]
+    window: Option<Bytes>,
+    /// Show which term dominates, which algorithm is chosen, and from which size on latency costs
+    /// less than 10 %.
+    #[arg(long)]
+    explain: bool,
+    /// Draw bus bandwidth against size into this SVG file.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    plot: Option<PathBuf>,
+    /// Catalogue file with further devices, nodes and clusters; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    hardware: Vec<PathBuf>,
+}
+
+impl From<Collectives> for Options {
+    fn from(args: Collectives) -> Self {
+        let layout = match (args.ranks_per_node, args.stride) {
+            (Some(ranks), _) => Layout::PerNode(ranks),
+            (None, Some(stride)) => Layout::Strided(stride),
+            (None, None) => Layout::Packed,
+        };
+        Self {
+            on: args.on,
+            asked: CollectivesOptions {
+                kinds: once(args.collective, false),
+                ranks: once(args.gpus, true),
+                sizes: once(args.sizes, true),
+                layout,
+                extra_latencies: once(vec![args.latency], true),
+                window: args.window,
+            },
+            logs: args.compare,
+            explain: args.explain,
+            plot: args.plot,
+            hardware: args.hardware,
+        }
+    }
+}
+
+/// Every value once, in order of size if they have one.
+fn once<T: PartialEq + Ord + Copy>(values: Vec<Vec<T>>, sorted: bool) -> Vec<T> {
+    let mut found: Vec<T> = Vec::new();
+    for value in values.into_iter().flatten() {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    if sorted {
+        found.sort_unstable();
+    }
+    found
+}
