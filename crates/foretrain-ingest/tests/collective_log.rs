@@ -156,6 +156,70 @@ fn prefixes_and_excerpts_change_nothing() {
 }
 
 #[test]
+fn times_of_the_issuing_thread_stay_apart() {
+    let times = Sweep::default().text();
+    let cpu = times.replace("     time   algbw", "  cputime   algbw");
+    assert_ne!(times, cpu);
+    let (log, ledger) = read(&format!("{times}{cpu}"));
+    assert_eq!(log.runs.iter().map(|run| run.cpu_time).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(log.runs[1].rows.iter().map(essence).collect::<Vec<_>>(), truth());
+    assert_eq!(ledger.count("cpu-time"), 1);
+    let document = benchmark_log::document().replace("{\"time\":", "{\"cpu_time\":");
+    let (log, _) = read(&document);
+    assert!(only(&log).cpu_time && only(&log).rows.len() == 21);
+}
+
+#[test]
+fn rows_with_wrong_results_are_read_and_marked() {
+    let text = Sweep::default().text();
+    let row = text.lines().find(|line| line.contains(" 1048576  ")).expect("a row");
+    let wrong = text.replace(row, &format!("{}17", row.strip_suffix('0').expect("a count")));
+    let (log, ledger) = read(&wrong);
+    let run = only(&log);
+    assert_eq!(run.rows.iter().map(essence).collect::<Vec<_>>(), truth());
+    let marked: Vec<_> = run
+        .rows
+        .iter()
+        .flat_map(|row| [&row.out_of_place, &row.in_place].map(|t| (row.size.get(), t)))
+        .filter(|(_, timing)| timing.is_some_and(|timing| timing.is_wrong()))
+        .map(|(size, timing)| (size, timing.expect("a timing").check))
+        .collect();
+    assert_eq!(marked, [(1 << 20, Check::Wrong(17))]);
+    assert_eq!(ledger.count("wrong-results"), 1);
+}
+
+#[test]
+fn what_a_batch_script_prints_around_its_runs_does_not_matter() {
+    let sweep = Sweep { banner: false, ..Sweep::default() }.text();
+    let text = format!(
+        "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=4\nsbatch: Submitted batch job 4711\n\
+         + module load cuda/12.4 nccl\n+ export NCCL_DEBUG=WARN\nMon Nov  4 10:00:00 UTC 2024\n\
+         + srun -N 2 --ntasks-per-node=4 ./build/all_reduce_perf -b 1K -e 1G -f 2\n{sweep}\
+         + srun -N 2 --ntasks-per-node=4 ./build/alltoall_perf -b 1K -e 1G -f 2\n{}\
+         slurmstepd: error: *** JOB 4711 ON gpu-0 CANCELLED AT 2024-11-04T10:10:00 ***\n",
+        sweep.replace("     sum      -1", "    none      -1"),
+    );
+    let (log, ledger) = read(&text);
+    let runs: Vec<_> =
+        log.runs.iter().map(|run| (run.kind.value, run.rows.len(), run.nodes)).collect();
+    use CollectiveKind as K;
+    assert_eq!(runs, [(K::AllReduce, 21, Some(2)), (K::AllToAll, 21, Some(2))]);
+    assert_eq!(ledger.count("row-lost"), 0, "{ledger:?}");
+}
+
+#[test]
+fn communicators_of_every_version_tell_ranks_and_nodes() {
+    let text = Sweep { ranks: false, ..Sweep::default() }.text();
+    let (begin, table) = text.split_at(text.find("#\n#  ").expect("a header"));
+    let said =
+        "h:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 8 nNodes 4 localRanks 2 localRank 0 MNNVL 0\n";
+    let (log, _) = read(&format!("{begin}{said}{table}"));
+    let run = only(&log);
+    let ranks = run.ranks.as_ref().expect("told");
+    assert_eq!((ranks.value, ranks.inferred, run.nodes), (8, false, Some(4)));
+}
+
+#[test]
 fn several_runs_in_one_file_stay_apart() {
     let first = Sweep::default().text();
     let second =

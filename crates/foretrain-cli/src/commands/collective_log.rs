@@ -12,7 +12,7 @@ use super::Answer;
 use crate::failure::Result;
 use crate::output::Output;
 
-/// Answers if the inputs are such logs: "no" if no row could be read from them.
+/// Answers if the inputs are such logs: "no" if neither a row nor a fact could be read from them.
 pub(crate) fn run(
     inputs: &[PathBuf],
     kind: Option<CollectiveKind>,
@@ -38,5 +38,9 @@ pub(crate) fn run(
     let text =
         if output.json() { json::to_text(&report) } else { text::collective_logs(&report, style) };
     output.answer(&text)?;
-    Ok(Some(if report.runs.is_empty() { Answer::No } else { Answer::Yes }))
+    Ok(Some(if report.runs.is_empty() && report.nccl.is_empty() {
+        Answer::No
+    } else {
+        Answer::Yes
+    }))
 }

@@ -150,6 +150,12 @@ fn scores_are_printed_and_written() {
 }
 
 #[test]
+fn inspect_on_what_nccl_says_and_a_table_of_bandwidths() {
+    let log = "crates/foretrain-cli/tests/cli/nccl_debug.log";
+    insta::assert_snapshot!("inspect_nccl_debug", answer(&["inspect", log]));
+}
+
+#[test]
 fn inspect_on_a_benchmark_log() {
     let log = "crates/foretrain-cli/tests/cli/all_reduce.log";
     insta::assert_snapshot!("inspect_benchmark_log", answer(&["inspect", log]));

@@ -68,6 +68,31 @@ fn inspect_of_a_benchmark_log_fits_its_schema() {
 }
 
 #[test]
+fn inspect_of_what_nccl_says_fits_its_schema() {
+    let log = "crates/foretrain-cli/tests/cli/nccl_debug.log";
+    let document = fits("inspect-log", &["inspect", log, "--json"]);
+    let facts = &document["nccl"][0];
+    assert_eq!(
+        (&facts["ranks"], &facts["nodes"], &facts["nvls"]),
+        (&16.into(), &2.into(), &false.into())
+    );
+    assert_eq!(facts["graphs"][0]["inter_path"], "PIX");
+    assert_eq!(facts["costs"].as_array().unwrap().len(), 4);
+    let run = &document["runs"][0];
+    assert_eq!((&run["time_inferred"], &run["ranks"]), (&true.into(), &16.into()));
+    // Without a table the facts alone are an answer.
+    let text_of_log = std::fs::read_to_string(root().join(log)).unwrap();
+    let facts_only: Vec<&str> =
+        text_of_log.lines().filter(|line| line.contains("NCCL INFO")).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("train.log");
+    std::fs::write(&path, facts_only.join("\n")).unwrap();
+    let document = fits("inspect-log", &["inspect", text(&path), "--json"]);
+    assert_eq!(document["runs"].as_array().unwrap().len(), 0);
+    assert_eq!(document["nccl"][0]["network"], "IB");
+}
+
+#[test]
 fn hardware_fits_its_schema() {
     let document = fits("hardware", &["hardware", "list", "--json"]);
     assert!(document["nodes"].as_array().unwrap().len() > 10);

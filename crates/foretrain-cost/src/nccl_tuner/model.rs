@@ -36,6 +36,40 @@ pub enum PathType {
     Net,
 }
 
+impl PathType {
+    /// All, nearest first.
+    pub const ALL: [Self; 11] = [
+        Self::Loc,
+        Self::Nvl,
+        Self::Nvb,
+        Self::C2c,
+        Self::Pix,
+        Self::Pxb,
+        Self::P2c,
+        Self::Pxn,
+        Self::Phb,
+        Self::Sys,
+        Self::Net,
+    ];
+
+    /// NCCL's spelling in logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Loc => "LOC",
+            Self::Nvl => "NVL",
+            Self::Nvb => "NVB",
+            Self::C2c => "C2C",
+            Self::Pix => "PIX",
+            Self::Pxb => "PXB",
+            Self::P2c => "P2C",
+            Self::Pxn => "PXN",
+            Self::Phb => "PHB",
+            Self::Sys => "SYS",
+            Self::Net => "NET",
+        }
+    }
+}
+
 /// One of NCCL's channel graphs, as `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH` prints them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {

@@ -6,7 +6,7 @@ use foretrain_graph::CollectiveKind;
 use super::draft::{Draft, DraftRow, Figures};
 use super::kind::kind_of;
 use super::number::Printed;
-use super::{Check, Known, LogOptions, Row, Run, Timing, check, ranks};
+use super::{Known, LogOptions, Row, Run, Timing, check, derive, ranks};
 
 /// The runs of all tables. A table that holds several element types, reductions or roots (`-d all
 /// -o all`) is several runs.
@@ -19,12 +19,13 @@ pub(super) fn runs(
     let mut runs = Vec::new();
     for mut draft in drafts {
         check::drop_odd_sizes(&mut draft, ledger);
-        ledger.cover("rows", draft.rows.len() as u64, 0);
         check::half_rows(&draft.rows, ledger);
         check::mend_unit(&mut draft, ledger);
         check::average(&draft, ledger);
         for rows in draft.rows.chunk_by(DraftRow::same_sweep) {
-            runs.extend(run(&draft, rows, path, options, ledger));
+            let run = run(&draft, rows, path, options, ledger);
+            ledger.cover("rows", run.as_ref().map_or(0, |run| run.rows.len()) as u64, 0);
+            runs.extend(run);
         }
     }
     runs
@@ -37,11 +38,19 @@ fn run(
     options: &LogOptions,
     ledger: &mut Ledger,
 ) -> Option<Run> {
-    let (first, last) = (rows.first()?, rows.last()?);
+    let first = rows.first()?;
     let listed = ranks::listed(draft, first.line, ledger);
     let known = listed.as_ref().map(|known| known.value);
     let kind = kind(draft, rows, path, options, known, ledger);
     let ranks = ranks::reconcile(listed, draft, rows, kind.value, ledger);
+    let timed;
+    let rows = if draft.untimed {
+        timed = derive::times(rows, kind.value, ranks.as_ref().map(|known| known.value), ledger);
+        &timed
+    } else {
+        rows
+    };
+    let (first, last) = (rows.first()?, rows.last()?);
     check::bandwidths(rows, kind.value, ranks.as_ref().map(|known| known.value), ledger);
     note_wrong(rows, ledger);
     if draft.cpu_time {
@@ -55,13 +64,14 @@ fn run(
     let hosts = u32::try_from(facts.hosts.len()).ok().filter(|_| all_listed);
     Some(Run {
         kind,
-        nodes: facts.nodes.or(hosts),
+        nodes: facts.nodes.or(hosts).or(facts.communicator_nodes),
         device: facts.devices.first().filter(|_| facts.devices.len() == 1).cloned(),
         ranks,
         dtype: first.dtype,
         redop: first.redop.clone(),
         root: first.root,
         cpu_time: draft.cpu_time,
+        time_inferred: draft.untimed,
         lines: (first.line, last.line),
         rows: rows.iter().map(row).collect(),
     })
@@ -146,8 +156,7 @@ fn kind_of_shape(rows: &[DraftRow], ranks: Option<u32>) -> Option<CollectiveKind
 
 fn note_wrong(rows: &[DraftRow], ledger: &mut Ledger) {
     for row in rows {
-        let wrong = row.figures().any(|f| matches!(f.check, Check::Wrong(count) if count > 0));
-        if wrong {
+        if row.figures().filter_map(timing).any(|timing| timing.is_wrong()) {
             let message = "the tool found wrong results: its times may mean nothing";
             ledger.record_at(Severity::Warning, "wrong-results", message, || {
                 format!("line {}", row.line)

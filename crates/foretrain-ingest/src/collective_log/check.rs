@@ -14,12 +14,12 @@ use super::table::record_lost;
 const SLACK: f64 = 1e-6;
 
 /// Whether two ranges of values overlap.
-fn overlap(a: (f64, f64), b: (f64, f64)) -> bool {
+pub(super) fn overlap(a: (f64, f64), b: (f64, f64)) -> bool {
     a.0 <= b.1 * (1.0 + SLACK) && b.0 <= a.1 * (1.0 + SLACK)
 }
 
 /// What size over time may be, in decimal gigabytes per second. `None` if no time was printed.
-fn size_over_time(size: u64, time: Printed) -> Option<(f64, f64)> {
+pub(super) fn size_over_time(size: u64, time: Printed) -> Option<(f64, f64)> {
     time.sane().filter(|time| *time > 0.0)?;
     let (low, high) = time.range();
     let rate = |micros: f64| if micros > 0.0 { size as f64 / micros / 1e3 } else { f64::INFINITY };

@@ -15,6 +15,8 @@ pub(super) struct Draft {
     pub(super) rows: Vec<DraftRow>,
     /// Times are those of the issuing thread.
     pub(super) cpu_time: bool,
+    /// No time is printed, only bandwidths.
+    pub(super) untimed: bool,
     /// The tool's own mean over all rows and placements.
     pub(super) printed_average: Option<Printed>,
 }

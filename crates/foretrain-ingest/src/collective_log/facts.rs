@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use foretrain_graph::CollectiveKind;
 
 use super::kind::kind_of;
+use super::nccl;
 use super::number::{Printed, integer};
 
 /// What is known of a run besides its rows.
@@ -22,6 +23,8 @@ pub(super) struct Facts {
     pub(super) ranks: Option<u32>,
     /// Nodes as a document states them.
     pub(super) nodes: Option<u32>,
+    /// Nodes as a communicator states them.
+    pub(super) communicator_nodes: Option<u32>,
     /// Devices that the command asks for.
     pub(super) asked_for: Option<u32>,
     /// Devices of one process.
@@ -38,7 +41,7 @@ pub(super) enum Remark {
     /// A rank says where it is.
     Rank { rank: u32, host: String, device: String },
     /// A communicator says how many ranks it has.
-    Communicator { ranks: u32 },
+    Communicator { ranks: u32, nodes: Option<u32> },
     /// The tool's own mean bus bandwidth.
     Average(Printed),
     /// Rows were left out by whoever made the excerpt.
@@ -69,10 +72,11 @@ pub(super) fn remark(text: &str) -> Option<Remark> {
     if text.starts_with("Rank ") {
         return rank_line(text);
     }
-    if let Some(words) = after(text, "nranks").filter(|_| text.contains("NCCL INFO comm")) {
-        return Some(Remark::Communicator { ranks: number_at(&words, 0)? });
+    if let Some((_, said)) = nccl::message(text) {
+        let found = nccl::communicator(said)?;
+        return Some(Remark::Communicator { ranks: found.ranks, nodes: found.nodes });
     }
-    program(text)
+    announcement(text).or_else(|| program(text))
 }
 
 /// The words after a word.
@@ -93,6 +97,20 @@ fn rank_line(text: &str) -> Option<Remark> {
     let bus = words.iter().position(|word| word.starts_with('['))?;
     let device = words.get(bus + 1..)?.join(" ");
     Some(Remark::Rank { rank: number_at(&words, 1)?, host, device })
+}
+
+/// What a script says before its table: `Performance of all_reduce on 16 devices`, `The average
+/// bandwidth of all_reduce over 8 ranks`.
+fn announcement(text: &str) -> Option<Remark> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let among = |at: usize| matches!(words[at], "on" | "over" | "across" | "among" | "with");
+    let counted = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
+        matches!(word.as_str(), "devices" | "ranks" | "gpus" | "processes" | "workers")
+    };
+    let at = (1..words.len().saturating_sub(2)).find(|at| among(*at) && counted(words[at + 2]))?;
+    let kind = words[..at].last().and_then(|word| kind_of(word))?;
+    Some(Remark::Program { kind: Some(kind), devices: Some(number_at(&words, at + 1)?) })
 }
 
 /// A command or banner that names a benchmark: `./build/all_reduce_perf -g 8`,
@@ -143,7 +161,9 @@ impl Facts {
     pub(super) fn learn(&mut self, remark: Remark) {
         match remark {
             Remark::Begin { per_process } => self.per_process = per_process,
-            Remark::Communicator { ranks } => self.ranks = Some(ranks),
+            Remark::Communicator { ranks, nodes } => {
+                (self.ranks, self.communicator_nodes) = (Some(ranks), nodes);
+            }
             Remark::Rank { rank, host, device } => {
                 if !self.listed.insert(rank) {
                     self.listed_twice.get_or_insert(rank);
@@ -188,8 +208,18 @@ mod tests {
             ),
             (
                 "h:1:2 [3] NCCL INFO comm 0x7f8c rank 3 nranks 16 cudaDev 3 - Init COMPLETE",
-                Some(Remark::Communicator { ranks: 16 }),
+                Some(Remark::Communicator { ranks: 16, nodes: None }),
             ),
+            (
+                "h:1:2 [3] NCCL INFO comm 0x7f rank 3 nRanks 16 nNodes 2 localRanks 8 localRank 3",
+                Some(Remark::Communicator { ranks: 16, nodes: Some(2) }),
+            ),
+            ("---- Performance of all_reduce on 16 devices -----", program(K::AllReduce, Some(16))),
+            (
+                "The average bandwidth of all_gather over 8 ranks (5 warmups)",
+                program(K::AllGather, Some(8)),
+            ),
+            ("the all_reduce runs on 16 of the devices", None),
             ("# Collective test starting: all_gather_perf", program(K::AllGather, Some(1))),
             ("$ mpirun -np 16 /opt/build/alltoall_perf -b 8", program(K::AllToAll, Some(16))),
             ("nccom-test -r 32 --minbytes 1kb --check allg", program(K::AllGather, Some(32))),

@@ -8,7 +8,7 @@ use super::columns::Columns;
 use super::csv::Header;
 use super::facts::{Remark, remark};
 use super::row::{self, Parsed};
-use super::{json, prefix};
+use super::{json, nccl, prefix, sweep};
 use crate::source::discover;
 use crate::source::sniff::FileKind;
 
@@ -20,11 +20,14 @@ pub fn looks_like(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     text.lines().any(|line| {
         let text = prefix::strip(line).text;
-        if text.starts_with(['{', '[']) {
+        if text.starts_with('{') || text.starts_with("[{") {
             return text.contains("\"algBw\"") && text.contains("\"busBw\"");
         }
         Columns::of_header(text).is_some()
             || Header::of(text).is_some()
+            || sweep::is_header(line.trim())
+            || sweep::is_header(text)
+            || nccl::message(line).is_some()
             || matches!(remark(text), Some(Remark::Begin { per_process: Some(_) }))
             || matches!(row::parse(text, None), Parsed::Row { clean: true, .. })
     })

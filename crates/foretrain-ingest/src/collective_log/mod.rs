@@ -1,8 +1,10 @@
-//! Logs of collective benchmarks: nccl-tests and rccl-tests of every generation, `nccom-test`.
+//! Logs of collective benchmarks: nccl-tests and rccl-tests of every generation, `nccom-test`,
+//! scripts on top of `torch.distributed`; and what NCCL says of itself in any log.
 //!
 //! ```text
 //! lines ──prefix──▶ text tables (table, columns, row) ─┐
-//!       ──csv, json───────────────────────────────────┴─▶ drafts ──assemble, ranks, check──▶ runs
+//!       ──sweep, csv, json────────────────────────────┴─▶ drafts ──assemble, ranks, derive, check──▶ runs
+//!       ──nccl─────────────────────────────────────────────────────────────────────────────────▶ facts
 //! ```
 //!
 //! People keep such logs as their shells, launchers and schedulers left them. So nothing is
@@ -15,7 +17,9 @@
 mod assemble;
 mod check;
 mod columns;
+mod context;
 mod csv;
+mod derive;
 mod draft;
 mod facts;
 mod find;
@@ -23,10 +27,12 @@ mod json;
 mod kind;
 mod lines;
 mod long;
+mod nccl;
 mod number;
 mod prefix;
 mod ranks;
 mod row;
+mod sweep;
 mod table;
 
 use std::io::Read;
@@ -40,6 +46,9 @@ use crate::source::{open, open_bytes, read_up_to, sniff::SNIFF_BYTES};
 
 pub use find::{find, looks_like};
 pub use kind::kind_of;
+pub use nccl::{
+    ChannelGraph, Channels, Choice, Communicator, Enabled, NcclFacts, Network, Pattern, TunedCost,
+};
 
 /// The runs of one log, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +57,8 @@ pub struct CollectiveLog {
     pub source: String,
     /// One entry per sweep over sizes.
     pub runs: Vec<Run>,
+    /// What the library said of itself under `NCCL_DEBUG=INFO`; empty if it said nothing.
+    pub nccl: NcclFacts,
 }
 
 /// A value and how it is known.
@@ -90,6 +101,8 @@ pub struct Run {
     pub root: Option<u32>,
     /// Times are those of the issuing thread, not of the operation.
     pub cpu_time: bool,
+    /// Times were not printed, but computed from sizes and bandwidths.
+    pub time_inferred: bool,
     /// First and last line of the run's table in the text, counted from one.
     pub lines: (u64, u64),
     /// In the order of the log.
@@ -122,6 +135,13 @@ pub struct Timing {
     pub busbw: Option<Bandwidth>,
     /// What the tool's check of the results said.
     pub check: Check,
+}
+
+impl Timing {
+    /// Whether the tool found wrong results: then the time may mean nothing.
+    pub fn is_wrong(&self) -> bool {
+        matches!(self.check, Check::Wrong(elements) if elements > 0)
+    }
 }
 
 /// Outcome of a benchmark's check of its results.
@@ -173,16 +193,19 @@ fn read_text(
     let head = read_up_to(&mut text, SNIFF_BYTES);
     let is_document = json::looks_like_document(&head);
     let whole = head.as_slice().chain(text);
-    let drafts = if is_document {
-        json::read_document(whole, path, &mut ledger)?
+    let (drafts, nccl) = if is_document {
+        (json::read_document(whole, path, &mut ledger)?, NcclFacts::default())
     } else {
-        table::read(whole, path, &mut ledger)?
+        table::read(whole, path, options.kind, &mut ledger)?
     };
     let runs = assemble::runs(drafts, path, options, &mut ledger);
-    if runs.is_empty() && ledger.is_empty() {
+    if runs.is_empty() && ledger.is_empty() && nccl.is_empty() {
         return Err(InputError::new("found no table of a collective benchmark")
             .in_file(path)
-            .hint("expected the output of nccl-tests or rccl-tests: text, CSV or JSON"));
+            .hint(
+                "expected the output of nccl-tests or rccl-tests (text, CSV or JSON), a table with \
+                 titles and units, or what NCCL prints under NCCL_DEBUG=INFO",
+            ));
     }
-    Ok((CollectiveLog { source: path.to_owned(), runs }, ledger))
+    Ok((CollectiveLog { source: path.to_owned(), runs, nccl }, ledger))
 }

@@ -7,12 +7,16 @@ use foretrain_core::{Ledger, Result, Severity};
 use foretrain_graph::CollectiveKind;
 
 use super::columns::Columns;
+use super::context::Context;
 use super::csv::{CsvRow, Header};
 use super::draft::{Draft, DraftRow};
 use super::facts::{Facts, Remark, remark};
+use super::kind::kind_of;
 use super::lines::for_each_line;
+use super::nccl::{Collector, NcclFacts};
 use super::prefix::{self, Line};
 use super::row::{self, Parsed};
+use super::sweep::{Program, Sweeps};
 use super::{check, json, long};
 
 /// Processes told apart; the lines of further ones are taken together.
@@ -21,12 +25,18 @@ const MOST_SOURCES: usize = 4096;
 const MOST_PIECES: usize = 4;
 const TORN: &str = "something else was printed in the middle of it";
 
-/// Reads all tables of a text.
+/// Reads all tables of a text, and what NCCL says in it. `asked` is the operation, if that is said.
 ///
 /// # Errors
 /// If nothing can be read.
-pub(super) fn read(text: impl Read, path: &str, ledger: &mut Ledger) -> Result<Vec<Draft>> {
-    let mut reader = Reader::default();
+pub(super) fn read(
+    text: impl Read,
+    path: &str,
+    asked: Option<CollectiveKind>,
+    ledger: &mut Ledger,
+) -> Result<(Vec<Draft>, NcclFacts)> {
+    let named = kind_of(path.rsplit(['/', '\\']).next().unwrap_or(path));
+    let mut reader = Reader { asked, named, ..Reader::default() };
     for_each_line(text, path, ledger, |number, line, ledger| reader.line(number, line, ledger))?;
     Ok(reader.finish(ledger))
 }
@@ -48,17 +58,12 @@ struct Reader {
     drafts: Vec<Draft>,
     /// Tables of records rather than rows.
     records: Vec<Draft>,
+    sweeps: Sweeps,
+    nccl: Collector,
     context: Context,
-}
-
-/// What holds for all processes.
-#[derive(Default)]
-struct Context {
-    /// The last benchmark that was named, and how many were before.
-    program: (Option<CollectiveKind>, Option<u32>),
-    programs: u64,
-    /// Ranks of the last communicator.
-    communicator: Option<u32>,
+    /// The operation that is asked for, and the one that the file's name tells.
+    asked: Option<CollectiveKind>,
+    named: Option<CollectiveKind>,
 }
 
 /// The table that one process is printing.
@@ -80,8 +85,19 @@ struct Table {
 impl Reader {
     fn line(&mut self, number: u64, line: &str, ledger: &mut Ledger) {
         let Line { source, text } = prefix::strip(line);
+        self.nccl.line(line, number, ledger);
         if json::line(text, number, &mut self.records, ledger) {
             return;
+        }
+        if Columns::of_header(text).is_some() || Header::of(text).is_some() {
+            self.sweeps.end(ledger);
+        } else {
+            let (said, devices) = self.context.program;
+            let kind = self.asked.or(said).or(self.named);
+            let program = Program { said, kind, devices };
+            if self.sweeps.line(number, line, text, program, ledger) {
+                return;
+            }
         }
         let known = self.tables.contains_key(source) || self.tables.len() < MOST_SOURCES;
         let table =
@@ -108,27 +124,14 @@ impl Reader {
         }
     }
 
-    fn finish(mut self, ledger: &mut Ledger) -> Vec<Draft> {
+    fn finish(mut self, ledger: &mut Ledger) -> (Vec<Draft>, NcclFacts) {
         for table in self.tables.values_mut() {
             table.end(&self.context, &mut self.drafts, ledger);
         }
         self.drafts.append(&mut self.records);
+        self.drafts.append(&mut self.sweeps.finish(ledger));
         self.drafts.sort_by_key(|draft| draft.rows.first().map(|row| row.line));
-        self.drafts
-    }
-}
-
-impl Context {
-    fn learn(&mut self, remark: &Remark) {
-        match remark {
-            Remark::Program { kind, devices } => {
-                self.program = (*kind, *devices);
-                self.programs += 1;
-            }
-            Remark::Communicator { ranks } => self.communicator = Some(*ranks),
-            Remark::Begin { .. } => self.communicator = None,
-            _ => {}
-        }
+        (self.drafts, self.nccl.finish())
     }
 }
 
@@ -317,7 +320,9 @@ impl Table {
             return;
         }
         let mut draft = std::mem::take(&mut self.draft);
-        draft.facts.ranks = draft.facts.ranks.or(context.communicator);
+        let (ranks, nodes) = context.communicator.unzip();
+        draft.facts.ranks = draft.facts.ranks.or(ranks);
+        draft.facts.communicator_nodes = nodes.flatten();
         drafts.push(draft);
         (self.columns, self.header, self.csv) = (None, None, None);
     }

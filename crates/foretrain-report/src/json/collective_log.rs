@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::common::{LedgerReport, finite};
+use super::nccl::NcclReport;
 
 /// What is in logs of collective benchmarks.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -14,6 +15,8 @@ pub struct CollectiveLogReport {
     pub schema: String,
     /// Runs in the order of the files and within them.
     pub runs: Vec<CollectiveRunReport>,
+    /// What NCCL or RCCL said of itself, one entry per file in which it did.
+    pub nccl: Vec<NcclReport>,
     /// What reading met.
     pub ledger: LedgerReport,
 }
@@ -49,6 +52,8 @@ pub struct CollectiveRunReport {
     pub root: Option<u32>,
     /// Times are those of the issuing thread.
     pub cpu_time: bool,
+    /// Times were not printed, but computed from sizes and bandwidths.
+    pub time_inferred: bool,
     /// Sizes in order.
     pub rows: Vec<CollectiveRowReport>,
 }
@@ -90,6 +95,7 @@ impl CollectiveLogReport {
         Self {
             schema: "foretrain/inspect-log/1".into(),
             runs: runs.collect(),
+            nccl: logs.iter().filter_map(NcclReport::new).collect(),
             ledger: ledger.into(),
         }
     }
@@ -111,6 +117,7 @@ fn run_report(log: &CollectiveLog, run: &Run) -> CollectiveRunReport {
         redop: run.redop.clone(),
         root: run.root,
         cpu_time: run.cpu_time,
+        time_inferred: run.time_inferred,
         rows: run.rows.iter().map(row_report).collect(),
     }
 }

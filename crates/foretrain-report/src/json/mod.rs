@@ -11,6 +11,7 @@ mod common;
 mod hardware;
 mod inspect;
 mod inspect_graph;
+mod nccl;
 mod predict;
 mod validate;
 
@@ -27,6 +28,7 @@ pub use inspect_graph::{
     GraphReport, GraphTimesReport, GroupReport, InspectGraphReport, NodeTallyReport, NodesReport,
     OperationReport,
 };
+pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };

@@ -4,6 +4,7 @@ use foretrain_core::{Bytes, Nanos};
 
 use super::TextStyle;
 use super::ledger::ledger;
+use super::nccl::nccl;
 use super::sheet::Sheet;
 use super::table::{Side, Table};
 use super::units::{counted, name, plain};
@@ -17,8 +18,15 @@ pub fn collective_logs(report: &CollectiveLogReport, style: TextStyle) -> String
         about(run, &mut sheet);
         rows(run, &mut sheet);
     }
+    for facts in &report.nccl {
+        nccl(facts, &mut sheet);
+    }
     if report.runs.is_empty() {
-        sheet.line("No rows could be read.");
+        sheet.line(if report.nccl.is_empty() {
+            "No rows could be read."
+        } else {
+            "No table of a collective benchmark is in it."
+        });
     }
     ledger(&report.ledger, &mut sheet);
     sheet.finish()
@@ -57,6 +65,9 @@ fn about(run: &CollectiveRunReport, sheet: &mut Sheet) {
     if run.cpu_time {
         sheet.field("times", "of the issuing thread, not of the operation");
     }
+    if run.time_inferred {
+        sheet.field("times", "not printed; computed from sizes and bandwidths");
+    }
     sheet.blank();
 }
 
@@ -78,15 +89,25 @@ fn rows(run: &CollectiveRunReport, sheet: &mut Sheet) {
     }
     let columns: Vec<(&str, Side)> =
         columns.iter().map(|(title, side)| (title.as_str(), *side)).collect();
+    let marks_wrong = run.rows.iter().any(is_wrong);
+    let mut columns = columns;
+    columns.extend(marks_wrong.then_some(("Results", Side::Left)));
     let mut table = Table::new(&columns);
     for row in &run.rows {
         let mut cells = vec![Bytes::new(row.size_bytes).to_string()];
         for (_, of) in &used {
             cells.extend(figures(of(row)));
         }
+        cells.extend(marks_wrong.then(|| if is_wrong(row) { "wrong" } else { "" }.to_owned()));
         table.row(cells);
     }
     sheet.table(table);
+}
+
+/// Whether the tool found wrong results: then the row's times may mean nothing.
+fn is_wrong(row: &CollectiveRowReport) -> bool {
+    let placements = row.out_of_place.iter().chain(&row.in_place);
+    placements.filter_map(|timing| timing.wrong).any(|elements| elements > 0)
 }
 
 fn figures(timing: Option<&TimingReport>) -> [String; 3] {

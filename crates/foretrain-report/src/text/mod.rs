@@ -8,6 +8,7 @@ mod hardware;
 mod inspect;
 mod inspect_graph;
 mod ledger;
+mod nccl;
 mod predict;
 mod sheet;
 mod table;
