@@ -73,7 +73,12 @@ pub fn calibrate(observations: &[Observation], logs: Vec<String>) -> Result<(Cal
         .hint("give logs of nccl-tests or rccl-tests that ran on at least two ranks"));
     };
     let mut groups = group(observations);
-    let mut weights = vec![1.0; observations.len()];
+    // Of a sweep in fine steps a few rows per doubling of size tell as much as all.
+    let mut standing = vec![0.0; observations.len()];
+    for row in groups.iter().flat_map(sweeps::Group::representatives) {
+        standing[row] = 1.0;
+    }
+    let mut weights = standing.clone();
     let (mut fitted, pick) = fit_all(observations, &weights, first);
     let mut findings = Vec::new();
     // What is odd is odd against a fit that it may have bent, so look again without it.
@@ -83,7 +88,7 @@ pub fn calibrate(observations: &[Observation], logs: Vec<String>) -> Result<(Cal
         }
         findings = findings::find(&groups, observations);
         let before = weights.clone();
-        weights.fill(1.0);
+        weights.copy_from_slice(&standing);
         for finding in &findings {
             for &row in finding.excluded() {
                 weights[row] = 0.0;

@@ -43,7 +43,23 @@ pub(super) fn group(observations: &[Observation]) -> Vec<Group> {
     groups.collect()
 }
 
+/// Rows of a sweep that all take part; of a finer one, those nearest to so many steps per doubling.
+const FINE: usize = 128;
+const PER_DOUBLING: f64 = 4.0;
+
 impl Group {
+    /// The rows that stand for the sweep: all, or of a very fine one the first of each step.
+    pub(super) fn representatives(&self) -> Vec<usize> {
+        if self.rows.len() <= FINE {
+            return self.rows.clone();
+        }
+        let step = |at: usize| (self.sizes[at].as_f64().max(1.0).log2() * PER_DOUBLING).floor();
+        (0..self.rows.len())
+            .filter(|&at| at == 0 || step(at) > step(at - 1))
+            .map(|at| self.rows[at])
+            .collect()
+    }
+
     /// Sets how far each row lies from the model.
     pub(super) fn compare(&mut self, observations: &[Observation], values: &Constants, pick: Pick) {
         for (log, &row) in self.logs.iter_mut().zip(&self.rows) {

@@ -8,7 +8,7 @@ use foretrain_ingest::collective_log::{CollectiveLog, Row, Run};
 
 use super::answer::{ComparedRow, Comparison, Setting, Sweep, Uncompared};
 use super::notes;
-use super::setting::{Layout, Place, WhatIf, situate};
+use super::setting::{Layout, Place, WhatIf, layout_on, situate};
 use crate::validate::{self, error_percent, scores};
 
 /// What runs are predicted for.
@@ -71,10 +71,7 @@ fn placed(machine: &Machine<'_>, run: &Run) -> Result<Place, String> {
 
 /// Where the ranks of a log sit, from the hosts it names. A node of the catalogue may have several.
 fn layout(cluster: &Cluster, ranks: u32, hosts: u32) -> Layout {
-    let devices = cluster.devices_per_node().max(1);
-    let nodes = hosts.div_ceil(cluster.node.hosts.max(1)).max(1);
-    let per_node = ranks.div_ceil(nodes);
-    if per_node >= devices || nodes == 1 { Layout::Packed } else { Layout::PerNode(per_node) }
+    layout_on(cluster, ranks, hosts.div_ceil(cluster.node.hosts.max(1)))
 }
 
 fn comparison(machine: &Machine<'_>, place: &Place, source: &str, run: &Run) -> Comparison {

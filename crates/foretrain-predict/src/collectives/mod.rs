@@ -25,6 +25,7 @@ pub use answer::{
     Choice, CollectivesAnswer, ComparedRow, Comparison, LeftOut, Limit, Plateau, Point, Setting,
     Sweep, Term, Uncompared, bus_range, dominating_term, latency_share,
 };
+pub(crate) use setting::fabric_of;
 pub use setting::{Layout, WhatIf};
 
 /// What to ask.

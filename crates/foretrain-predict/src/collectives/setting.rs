@@ -87,6 +87,22 @@ pub(super) fn situate(
     Ok(Place { fabric, extra_latency: what_if.extra_latency, windowed })
 }
 
+/// Where `ranks` ranks sit that fill `nodes` nodes evenly.
+pub(super) fn layout_on(cluster: &Cluster, ranks: u32, nodes: u32) -> Layout {
+    let devices = cluster.devices_per_node().max(1);
+    let per_node = ranks.div_ceil(nodes.max(1));
+    if per_node >= devices || nodes <= 1 { Layout::Packed } else { Layout::PerNode(per_node) }
+}
+
+/// The fabric under `ranks` ranks on `nodes` nodes of a cluster.
+///
+/// # Errors
+/// If the cluster cannot hold them so.
+pub(crate) fn fabric_of(cluster: &Cluster, ranks: u32, nodes: u32) -> Result<Fabric> {
+    let layout = layout_on(cluster, ranks, nodes);
+    Ok(situate(cluster, ranks, layout, WhatIf::default())?.fabric)
+}
+
 fn placement(cluster: &Cluster, ranks: u32, layout: Layout) -> Result<GroupPlacement> {
     let devices = cluster.devices_per_node().max(1);
     Ok(match layout {

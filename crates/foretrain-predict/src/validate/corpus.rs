@@ -1,8 +1,8 @@
 //! The recordings under one root, each read once and replayed.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use foretrain_core::stats::median;
 use foretrain_core::{InputError, Nanos, Result};
@@ -11,6 +11,7 @@ use foretrain_ingest::{ReadOptions, read_trace};
 use foretrain_trace::steps::StepSource;
 use rayon::prelude::*;
 
+use super::collectives::Measured;
 use super::measured::StepTable;
 use super::report::{Row, SetOutcome, Skipped};
 use super::roots::{Candidate, Found, Root};
@@ -25,6 +26,7 @@ pub struct Corpus<'a> {
     found: Found,
     progress: OnProgress<'a>,
     files: OnceLock<Vec<FileResult>>,
+    collectives: OnceLock<Arc<Measured>>,
 }
 
 /// One file.
@@ -73,6 +75,7 @@ impl<'a> Corpus<'a> {
             root,
             progress,
             files: OnceLock::new(),
+            collectives: OnceLock::new(),
         })
     }
 
@@ -89,6 +92,18 @@ impl<'a> Corpus<'a> {
     /// What was left out before any file was opened.
     pub fn skipped(&self) -> &[Skipped] {
         &self.found.skipped
+    }
+
+    /// The measured tables of collectives, read once.
+    pub(super) fn collectives(
+        &self,
+        read: impl FnOnce() -> Result<Measured>,
+    ) -> Result<Arc<Measured>> {
+        if let Some(known) = self.collectives.get() {
+            return Ok(Arc::clone(known));
+        }
+        let fresh = Arc::new(read()?);
+        Ok(Arc::clone(self.collectives.get_or_init(|| fresh)))
     }
 
     /// Every file that may be a trace.

@@ -75,14 +75,31 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 6] = [
+pub const SETS: [&dyn ValidationSet; 19] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
     &extrapolate::FromOneRank { timed: false },
     &extrapolate::FromOneRank { timed: true },
     &extrapolate::FromAllRanks,
+    &collectives::Echo { most: 32 },
+    &collectives::Echo { most: 16 },
+    &collectives::ScaleUp,
+    &collectives::SingleNode,
+    &zero_shot("collectives-zero-shot-h100", "h100_sxm"),
+    &zero_shot("collectives-zero-shot-a100", "a100_sxm"),
+    &zero_shot("collectives-zero-shot-b200", "b200_sxm"),
+    &zero_shot("collectives-zero-shot-gb200", "gb200"),
+    &zero_shot("collectives-zero-shot-rtx-pro-6000", "rtx_pro_6000_server"),
+    &collectives::ZeroShot { name: "collectives-zero-shot-others", system: None },
+    &collectives::EightFromFour,
+    &collectives::UnseenGpu,
+    &collectives::RackToRacks,
 ];
+
+const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
+    collectives::ZeroShot { name, system: Some(system) }
+}
 
 /// Runs the wanted sets on the data directory, then on each extra directory.
 ///
@@ -115,8 +132,13 @@ pub fn run(options: &ValidateOptions, progress: OnProgress<'_>) -> Result<Valida
 
 fn wanted_sets(names: Option<&[String]>) -> Result<Vec<&'static dyn ValidationSet>> {
     let Some(names) = names else { return Ok(SETS.to_vec()) };
+    // A group's name stands for all of its sets: "collectives".
+    let named = |set: &dyn ValidationSet, name: &str| {
+        let rest = set.name().strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && name == "collectives")
+    };
     for name in names {
-        if !SETS.iter().any(|set| set.name() == name) {
+        if !SETS.iter().any(|set| named(*set, name)) {
             let error = InputError::new(format!("no validation set is called \"{name}\""));
             let known = SETS.map(ValidationSet::name);
             return Err(match nearest(name, known.iter().copied()) {
@@ -126,7 +148,7 @@ fn wanted_sets(names: Option<&[String]>) -> Result<Vec<&'static dyn ValidationSe
         }
     }
     // In the registry's order, each once, whatever the order asked for.
-    let is_wanted = |set: &&dyn ValidationSet| names.iter().any(|name| name == set.name());
+    let is_wanted = |set: &&dyn ValidationSet| names.iter().any(|name| named(*set, name));
     Ok(SETS.into_iter().filter(is_wanted).collect())
 }
 

@@ -83,6 +83,11 @@ impl Root {
         names.iter().map(|name| self.dir.join(name)).find(|path| path.is_file())
     }
 
+    /// A directory of the root, if it is there.
+    pub(super) fn directory(&self, name: &str) -> Option<PathBuf> {
+        Some(self.dir.join(name)).filter(|path| path.is_dir())
+    }
+
     /// All files that may be traces, in order of their names.
     pub(super) fn candidates(&self) -> Result<Found> {
         let mut found = Found::default();

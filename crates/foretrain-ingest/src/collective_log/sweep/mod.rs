@@ -157,7 +157,9 @@ impl Header {
         });
         let numbers = cells.iter().filter(|cell| is_number(cell)).count();
         let as_many = self.gap != Gap::Blanks && cells.len() == self.columns.len();
-        begins && (as_many || (numbers >= 2 && numbers * 2 > self.columns.len()))
+        // Much longer rows are another table's.
+        let fits = self.gap != Gap::Blanks || cells.len() <= self.columns.len();
+        begins && (as_many || (fits && numbers >= 2 && numbers * 2 > self.columns.len()))
     }
 }
 

@@ -1,4 +1,118 @@
-//! Measured times of collectives, from tables that others collected.
+//! Scoring the model of collectives on measured tables that others collected.
+//!
+//! A set splits the rows of a table into those that are given and those that are asked; no row is
+//! both. What is given calibrates a cluster as `foretrain calibrate collectives` does, and what is
+//! asked is predicted as `foretrain collectives` does.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "read for scoring the model of collectives"))]
+mod from_fewer;
+mod given;
+mod held_out;
 mod tables;
+mod zero_shot;
+
+use std::sync::Arc;
+
+use foretrain_core::{Bytes, Result};
+use foretrain_cost::{CollectiveCall, Observation, calibrate, collective_time};
+use foretrain_hardware::{Catalogue, Cluster};
+
+pub(super) use from_fewer::{Echo, EightFromFour, RackToRacks, ScaleUp};
+pub(super) use held_out::SingleNode;
+pub(super) use tables::Measured;
+use tables::MeasuredRow;
+pub(super) use zero_shot::{UnseenGpu, ZeroShot};
+
+use super::corpus::Corpus;
+use super::report::{Row, SetOutcome, Skipped};
+use crate::collectives::fabric_of;
+
+/// From here on transfers count more than latency.
+const LARGE: Bytes = Bytes::from_mib(1);
+
+/// The tables under a corpus's root, or what to report without them.
+fn measured(corpus: &Corpus<'_>) -> std::result::Result<Arc<Measured>, SetOutcome> {
+    let Some(directory) = corpus.root().directory("measured") else {
+        return Err(SetOutcome::default());
+    };
+    corpus.collectives(|| tables::read(&directory)).map_err(|error| SetOutcome {
+        skipped: vec![Skipped { what: "measured".into(), why: error.to_string() }],
+        ..SetOutcome::default()
+    })
+}
+
+/// One split of rows of one machine.
+struct Split<'a> {
+    /// What the report calls it.
+    group: String,
+    cluster: &'static str,
+    given: Vec<&'a MeasuredRow>,
+    asked: Vec<&'a MeasuredRow>,
+}
+
+impl Split<'_> {
+    /// Calibrates on what is given and predicts what is asked.
+    fn score(&self, outcome: &mut SetOutcome) {
+        if self.asked.is_empty() {
+            return;
+        }
+        match self.calibrated() {
+            Ok(cluster) => ask(&cluster, &self.group, &self.asked, outcome),
+            Err(error) => {
+                outcome.skipped.push(Skipped { what: self.group.clone(), why: error.to_string() })
+            }
+        }
+    }
+
+    fn calibrated(&self) -> Result<Cluster> {
+        let mut cluster = Catalogue::builtin().cluster(self.cluster)?;
+        let observations = observations(&cluster, &self.given)?;
+        let (calibration, _) = calibrate(&observations, vec!["what was given".into()])?;
+        cluster.collectives = Some(Arc::new(calibration));
+        Ok(cluster)
+    }
+}
+
+fn observations(cluster: &Cluster, rows: &[&MeasuredRow]) -> Result<Vec<Observation>> {
+    let observed = rows.iter().map(|row| {
+        let fabric = fabric_of(cluster, row.ranks, row.nodes)?;
+        Ok(Observation::new(call(row), fabric, row.time))
+    });
+    Ok(observed.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+fn call(row: &MeasuredRow) -> CollectiveCall {
+    CollectiveCall { dtype: row.dtype, ..CollectiveCall::new(row.kind, row.bytes) }
+}
+
+/// Predicts rows on a cluster. Small and large sizes are groups of their own, because the errors
+/// differ and users care for one or the other.
+fn ask(cluster: &Cluster, group: &str, rows: &[&MeasuredRow], outcome: &mut SetOutcome) {
+    for (large, sizes) in [(false, "below 1 MiB"), (true, "from 1 MiB")] {
+        for row in rows.iter().filter(|row| (row.bytes >= LARGE) == large) {
+            let what = format!("{}, {} ranks, {}", row.kind, row.ranks, row.bytes);
+            match fabric_of(cluster, row.ranks, row.nodes) {
+                Ok(fabric) => {
+                    let time = collective_time(&call(row), &fabric).time;
+                    outcome.rows.push(Row {
+                        group: format!("{group}, {sizes}"),
+                        what,
+                        predicted: time.value.micros_f64(),
+                        measured: row.time.micros_f64(),
+                        low: Some(time.low.micros_f64()),
+                        high: Some(time.high.micros_f64()),
+                        reference: None,
+                    });
+                }
+                Err(error) => outcome
+                    .skipped
+                    .push(Skipped { what: format!("{group}: {what}"), why: error.to_string() }),
+            }
+        }
+    }
+}
+
+/// Rows that may be scored: on a machine of the catalogue, unflagged, of a size that matters.
+fn usable(row: &&MeasuredRow) -> bool {
+    const LEAST: Bytes = Bytes::from_kib(1);
+    row.cluster.is_some() && row.flag.is_none() && row.bytes >= LEAST
+}

@@ -55,7 +55,7 @@ pub(super) struct MeasuredRow {
 
 /// The rows of all tables, and what is in them that is no row.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(in super::super) struct Measured {
     pub(super) rows: Vec<MeasuredRow>,
     /// Rows left out, by table and reason.
     pub(super) left_out: BTreeMap<(&'static str, &'static str), usize>,
