@@ -17,6 +17,7 @@ fn options(ranks: &[u32]) -> CollectivesOptions {
         sizes: (10..=33).map(|doublings| Bytes::new(1 << doublings)).collect(),
         layout: Layout::Packed,
         extra_latencies: vec![Nanos::ZERO],
+        late_links: None,
         window: None,
     }
 }

@@ -45,6 +45,9 @@ pub(super) struct Collectives {
     /// stand beside each other.
     #[arg(long, value_name = "TIMES", default_value = "0", value_delimiter = ',', value_parser = values::time, help_heading = "What-if")]
     latency: Vec<Nanos>,
+    /// Add --latency to so many of a ring's links between nodes only.
+    #[arg(long, value_name = "N", requires = "latency", help_heading = "What-if")]
+    late_links: Option<u32>,
     /// What if a connection (one per NIC) had at most this in flight per round trip, as in 4MiB.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "What-if")]
     window: Option<Bytes>,
@@ -75,6 +78,7 @@ impl From<Collectives> for Options {
                 sizes: once(args.sizes, true),
                 layout,
                 extra_latencies: once(vec![args.latency], true),
+                late_links: args.late_links,
                 window: args.window,
             },
             logs: args.compare,

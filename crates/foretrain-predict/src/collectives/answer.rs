@@ -18,6 +18,8 @@ pub struct CollectivesAnswer {
     pub devices_per_node: u32,
     /// What-if: bytes that a connection may have in flight.
     pub window: Option<Bytes>,
+    /// What-if: links of a ring that have the added latency, if not all have it.
+    pub late_links: Option<u32>,
     /// By operation, then ranks, then added latency, as asked.
     pub sweeps: Vec<Sweep>,
     /// Numbers of ranks that could not be answered.
@@ -52,9 +54,10 @@ pub struct Setting {
     pub ranks_per_node: u32,
     /// Payload rate of one rank to others of its node, one direction.
     pub intra_bandwidth: Bandwidth,
-    /// Payload rate that the group has between nodes, per node and direction; what-ifs included.
+    /// Payload rate that the group has between nodes, per node and direction; a window's cap
+    /// included.
     pub inter_bandwidth: Bandwidth,
-    /// What-if: added to each hop between nodes.
+    /// What-if: added to each hop between nodes, or to some.
     pub extra_latency: Nanos,
 }
 
@@ -118,8 +121,10 @@ pub enum Limit {
     Window,
     /// How fast a device reduces.
     Reduction,
-    /// None of these: what the library's protocols reach at most.
-    Protocol,
+    /// A CPU thread that moves the data.
+    Thread,
+    /// Nothing is moved.
+    None,
 }
 
 impl Limit {
@@ -131,7 +136,8 @@ impl Limit {
             Self::Oversubscription => "oversubscription",
             Self::Window => "window",
             Self::Reduction => "reduction",
-            Self::Protocol => "protocol",
+            Self::Thread => "thread",
+            Self::None => "none",
         }
     }
     /// For people.
@@ -142,7 +148,8 @@ impl Limit {
             Self::Oversubscription => "oversubscribed level",
             Self::Window => "window",
             Self::Reduction => "reduction",
-            Self::Protocol => "protocol",
+            Self::Thread => "a thread",
+            Self::None => "-",
         }
     }
 }

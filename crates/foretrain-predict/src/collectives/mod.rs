@@ -5,9 +5,9 @@
 //! benchmark logs ────────────setting──▶ fabrics ──compare─▶ measured beside predicted┴─▶ answer
 //! ```
 //!
-//! The model behind is [`foretrain_cost::collective_time`], asked from outside only: what limits a
-//! plateau, where latency stops to matter and where the algorithm changes are found by asking it
-//! at other sizes and on other fabrics. So all of this holds for whatever the model rests on.
+//! The model behind is [`foretrain_cost::collective_time`], asked from outside only: how high a
+//! plateau is, where latency stops to matter and where the algorithm changes are found by asking it
+//! at other sizes. So all of this holds for whatever the model rests on, calibration included.
 
 mod answer;
 mod compare;
@@ -42,6 +42,8 @@ pub struct CollectivesOptions {
     /// Latencies to add to each hop between nodes, one way; each gives sweeps of its own. Logs are
     /// compared with the first.
     pub extra_latencies: Vec<Nanos>,
+    /// How many of the ring's links between nodes have that latency, if not all have it.
+    pub late_links: Option<u32>,
     /// Bytes that a connection may have in flight.
     pub window: Option<Bytes>,
 }
@@ -61,7 +63,11 @@ pub fn collectives(
     let what_ifs: Vec<WhatIf> = options
         .extra_latencies
         .iter()
-        .map(|&extra_latency| WhatIf { extra_latency, window: options.window })
+        .map(|&extra_latency| WhatIf {
+            extra_latency,
+            late_links: options.late_links,
+            window: options.window,
+        })
         .collect();
     let mut sweeps = Vec::new();
     let mut left_out: Vec<LeftOut> = Vec::new();
@@ -97,6 +103,7 @@ pub fn collectives(
         device: cluster.node.device.name.clone(),
         devices_per_node: cluster.node.devices,
         window: options.window,
+        late_links: options.late_links,
         sweeps,
         left_out,
         comparisons,

@@ -1,7 +1,7 @@
 //! From ranks and a layout to the fabric under them, what-ifs included.
 
 use foretrain_core::{Bandwidth, Bytes, InputError, Nanos, Result};
-use foretrain_cost::{Fabric, GroupPlacement};
+use foretrain_cost::{Fabric, GroupPlacement, LateLinks};
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::Cluster;
 
@@ -25,6 +25,8 @@ pub enum Layout {
 pub struct WhatIf {
     /// Added to each hop between nodes, one way.
     pub extra_latency: Nanos,
+    /// The ring's links between nodes that have that latency, if not all have it.
+    pub late_links: Option<u32>,
     /// Bytes that a connection may have in flight; a group has one connection per NIC it drives.
     pub window: Option<Bytes>,
 }
@@ -78,13 +80,17 @@ pub(super) fn situate(
         ))
         .hint("define a node with `based_on` that sets intra_bandwidth or nic_bandwidth"));
     }
-    fabric.inter.extra_latency += what_if.extra_latency;
+    let latency = what_if.extra_latency;
+    match what_if.late_links {
+        None => fabric.inter.extra_latency += latency,
+        Some(links) => fabric.inter.late = Some(LateLinks { links, latency }),
+    }
     let cap = window_cap(cluster, &fabric, what_if)?;
     let windowed = cap.is_some_and(|cap| cap < fabric.inter.bandwidth);
     if let Some(cap) = cap {
         fabric.inter.bandwidth = fabric.inter.bandwidth.min(cap);
     }
-    Ok(Place { fabric, extra_latency: what_if.extra_latency, windowed })
+    Ok(Place { fabric, extra_latency: latency, windowed })
 }
 
 /// Where `ranks` ranks sit that fill `nodes` nodes evenly.
@@ -122,7 +128,7 @@ fn placement(cluster: &Cluster, ranks: u32, layout: Layout) -> Result<GroupPlace
 }
 
 /// What a window leaves of the rate between nodes: a connection has at most a window in flight per
-/// round trip through the fabric.
+/// round trip through the fabric, over the latest link if some are late.
 fn window_cap(cluster: &Cluster, fabric: &Fabric, what_if: WhatIf) -> Result<Option<Bandwidth>> {
     let Some(window) = what_if.window.filter(|_| fabric.nodes > 1) else { return Ok(None) };
     let one_way = cluster.latency_among(fabric.nodes)? + what_if.extra_latency;
@@ -132,7 +138,7 @@ fn window_cap(cluster: &Cluster, fabric: &Fabric, what_if: WhatIf) -> Result<Opt
     if round_trip <= 0.0 || payload <= 0.0 {
         return Ok(None);
     }
-    // A group that shares NICs with others has its share of their connections.
+    // One connection per NIC; of NICs that a group shares with others it has its share.
     let connections = fabric.inter.bandwidth.get() / payload;
     Ok(Some(Bandwidth::from_bytes_per_sec(window.as_f64() * connections / round_trip)))
 }
@@ -164,17 +170,32 @@ mod tests {
 
     #[test]
     fn a_window_caps_the_rate_by_the_round_trip() {
-        let window = Some(Bytes::from_mib(1));
-        let near = situated(16, Layout::Packed, WhatIf { window, ..WhatIf::default() }).unwrap();
-        assert!(!near.windowed, "1 MiB in 3 us is more than any NIC carries");
+        let near = WhatIf { window: Some(Bytes::from_mib(1)), ..WhatIf::default() };
+        let far = WhatIf { extra_latency: Nanos::from_micros(300), ..near };
+        let place = |ranks, what_if| situated(ranks, Layout::Packed, what_if).unwrap();
+        assert!(!place(16, near).windowed, "1 MiB in 3 us is more than any NIC carries");
+        assert!(!place(8, far).windowed, "one node has no network");
+        let late = place(16, WhatIf { late_links: Some(1), ..far });
+        for far in [place(16, far), late] {
+            assert!(far.windowed);
+            // 8 connections of 1 MiB in 2 x (1.5 + 300) us.
+            let want = 8.0 * 1_048_576.0 / 603e-6;
+            let got = far.fabric.inter.bandwidth.get();
+            assert!((got / want - 1.0).abs() < 1e-6, "{got} {want}");
+        }
+    }
+
+    #[test]
+    fn latency_is_added_to_all_links_or_to_some() {
         let extra_latency = Nanos::from_micros(300);
-        let far = situated(16, Layout::Packed, WhatIf { window, extra_latency }).unwrap();
-        assert!(far.windowed);
-        // 8 connections of 1 MiB in 2 x (1.5 + 300) us.
-        let want = 8.0 * 1_048_576.0 / 603e-6;
-        let got = far.fabric.inter.bandwidth.get();
-        assert!((got / want - 1.0).abs() < 1e-6, "{got} {want}");
-        let alone = situated(8, Layout::Packed, WhatIf { window, extra_latency }).unwrap();
-        assert!(!alone.windowed, "one node has no network");
+        let place = |late_links| {
+            let what_if = WhatIf { extra_latency, late_links, ..WhatIf::default() };
+            situated(32, Layout::Packed, what_if).unwrap().fabric.inter
+        };
+        let plain = situated(32, Layout::Packed, WhatIf::default()).unwrap().fabric.inter;
+        assert_eq!(place(None).extra_latency, plain.extra_latency + extra_latency);
+        assert_eq!(place(None).late, None);
+        assert_eq!(place(Some(2)).late, Some(LateLinks { links: 2, latency: extra_latency }));
+        assert_eq!(place(Some(2)).extra_latency, plain.extra_latency);
     }
 }

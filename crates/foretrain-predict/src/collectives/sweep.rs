@@ -15,9 +15,9 @@ const MINOR: f64 = 0.1;
 const PLATEAU: u64 = 1 << 40;
 /// Grid points per doubling of the size. Two changes of algorithm within 4 % are taken for one.
 const PER_OCTAVE: u32 = 16;
-/// How much a resource is widened to see whether it is the limit.
+/// How much the levels of a fabric are widened to see whether they are the limit.
 const WIDENED: f64 = 1.25;
-/// Least gain in time by which widening a resource tells that it is the limit.
+/// Least share of the time that tells.
 const GAIN: f64 = 0.01;
 
 /// The answer at `sizes` and what holds between and beyond them.
@@ -119,41 +119,30 @@ fn choices(curve: &Curve<'_>, least: Bytes, most: Bytes) -> Vec<Choice> {
 }
 
 fn plateau(curve: &Curve<'_>, windowed: bool) -> Plateau {
-    Plateau { bus_bandwidth: curve.at(PLATEAU).bus_bandwidth, limit: limit(curve, windowed) }
+    let largest = curve.at(PLATEAU);
+    Plateau { bus_bandwidth: largest.bus_bandwidth, limit: limit(curve, &largest, windowed) }
 }
 
-/// The resource whose widening would shorten the largest messages most.
-fn limit(curve: &Curve<'_>, windowed: bool) -> Limit {
-    let time = |fabric: &Fabric| Curve { fabric, ..*curve }.at(PLATEAU).time.value.nanos() as f64;
-    let now = time(curve.fabric);
-    let gain = |widen: &dyn Fn(&mut Fabric)| {
-        let mut fabric = curve.fabric.clone();
-        widen(&mut fabric);
-        1.0 - time(&fabric) / now
-    };
-    let network = if windowed { Limit::Window } else { Limit::Nics };
-    // What an oversubscribed level slows, faster NICs would speed up as well; so it is asked first
-    // and wins a tie.
-    let gains = [
-        (
-            Limit::Oversubscription,
-            gain(&|fabric| fabric.levels.iter_mut().for_each(|l| l.oversubscription /= WIDENED)),
-        ),
-        (network, gain(&|f| f.inter.bandwidth = f.inter.bandwidth * WIDENED)),
-        (Limit::Links, gain(&|f| f.intra.bandwidth = f.intra.bandwidth * WIDENED)),
-        (
-            Limit::Reduction,
-            gain(&|f| f.reduce_bandwidth = f.reduce_bandwidth.map(|rate| rate * WIDENED)),
-        ),
-    ];
-    let mut best = (Limit::Protocol, GAIN);
-    for (limit, gain) in gains {
-        // A little more than a tie: the same arithmetic in another order.
-        if gain > best.1 + 1e-6 {
-            best = (limit, gain);
+/// What keeps the largest messages from being faster.
+fn limit(curve: &Curve<'_>, largest: &CollectiveTime, windowed: bool) -> Limit {
+    let time = largest.time.value.nanos() as f64;
+    // Arithmetic only shows where it takes longer than the transfer beside it.
+    if largest.terms.reduction.nanos() as f64 > GAIN * time {
+        return Limit::Reduction;
+    }
+    match largest.limit {
+        foretrain_cost::Limit::None => Limit::None,
+        foretrain_cost::Limit::Within => Limit::Links,
+        foretrain_cost::Limit::Thread => Limit::Thread,
+        foretrain_cost::Limit::Between if windowed => Limit::Window,
+        foretrain_cost::Limit::Between => {
+            let mut widened = curve.fabric.clone();
+            widened.levels.iter_mut().for_each(|level| level.oversubscription /= WIDENED);
+            let faster = Curve { fabric: &widened, ..*curve }.at(PLATEAU).time.value;
+            let gain = 1.0 - faster.nanos() as f64 / time;
+            if gain > GAIN { Limit::Oversubscription } else { Limit::Nics }
         }
     }
-    best.0
 }
 
 #[cfg(test)]
@@ -191,7 +180,7 @@ mod tests {
     fn more_latency_needs_larger_messages() {
         let from = |micros| {
             let extra_latency = foretrain_core::Nanos::from_micros(micros);
-            let what_if = WhatIf { extra_latency, window: None };
+            let what_if = WhatIf { extra_latency, ..WhatIf::default() };
             let (_, sweep) = sweep_on("dgx-a100", 32, CollectiveKind::AllReduce, what_if);
             (sweep.latency_minor_from.unwrap(), sweep.plateau.bus_bandwidth)
         };
@@ -232,7 +221,8 @@ mod tests {
         assert_eq!(limit("llama3-24k", 8192, all_to_all, none), Limit::Oversubscription);
         assert_eq!(limit("llama3-24k", 8192, all_reduce, none), Limit::Nics);
         let extra_latency = foretrain_core::Nanos::from_micros(300);
-        let window = WhatIf { extra_latency, window: Some(Bytes::from_kib(256)) };
+        let window = Some(Bytes::from_kib(256));
+        let window = WhatIf { extra_latency, window, ..none };
         assert_eq!(limit("dgx-a100", 64, all_reduce, window), Limit::Window);
     }
 

@@ -24,6 +24,8 @@ pub struct CollectivesReport {
     pub devices_per_node: u32,
     /// What-if: bytes that a connection may have in flight.
     pub window_bytes: Option<u64>,
+    /// What-if: links of a ring that have the added latency; `null` if all have it.
+    pub late_links: Option<u32>,
     /// By operation, then ranks, then added latency, as asked.
     pub sweeps: Vec<SweepReport>,
     /// Numbers of ranks that could not be answered.
@@ -69,9 +71,9 @@ pub struct SettingReport {
     pub ranks_per_node: u32,
     /// Payload rate of a rank to others of its node.
     pub intra_gb_per_s: f64,
-    /// Payload rate that the group has between nodes, per node; what-ifs included.
+    /// Payload rate that the group has between nodes, per node; a window's cap included.
     pub inter_gb_per_s: f64,
-    /// What-if: added to each hop between nodes, one way.
+    /// What-if: added to each hop between nodes, or to some, one way.
     pub extra_latency_ns: i64,
 }
 
@@ -121,7 +123,7 @@ pub struct PlateauReport {
     /// How high it is.
     pub busbw_gb_per_s: f64,
     /// What keeps it there: `links` in a node, `nics`, `oversubscription` of a level, `window`,
-    /// `reduction`, or else `protocol`.
+    /// `reduction`, a CPU `thread`; `none` if nothing is moved.
     pub limit: String,
 }
 
@@ -213,6 +215,7 @@ impl CollectivesReport {
             device: answer.device.clone(),
             devices_per_node: answer.devices_per_node,
             window_bytes: answer.window.map(Bytes::get),
+            late_links: answer.late_links,
             sweeps: answer.sweeps.iter().map(Into::into).collect(),
             left_out: answer.left_out.iter().map(Into::into).collect(),
             comparisons: answer.comparisons.iter().map(Into::into).collect(),

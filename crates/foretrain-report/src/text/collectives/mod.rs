@@ -80,7 +80,13 @@ fn about(answer: &CollectivesAnswer, sheet: &mut Sheet) {
     if let Some(first) = latencies.first() {
         let last = latencies.last().filter(|last| *last != first);
         let range = last.map_or_else(|| first.clone(), |last| format!("{first} to {last}"));
-        what_if.push(format!("{range} more per hop between nodes"));
+        let links_with_it = match answer.late_links {
+            Some(links) => {
+                format!("on {} of a ring between nodes", counted(links as usize, "link"))
+            }
+            None => "per hop between nodes".into(),
+        };
+        what_if.push(format!("{range} more {links_with_it}"));
     }
     if let Some(window) = answer.window {
         what_if.push(format!("at most {} in flight per NIC", whole_size(window)));
@@ -99,7 +105,7 @@ fn place(setting: &Setting) -> String {
     let nodes = counted(setting.nodes as usize, "node");
     let latency = match setting.extra_latency {
         Nanos::ZERO => String::new(),
-        latency => format!(", {} more per hop", whole_time(latency)),
+        latency => format!(", +{}", whole_time(latency)),
     };
     format!("{} on {nodes}{latency}", gpus(setting.ranks))
 }
