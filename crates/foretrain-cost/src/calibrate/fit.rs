@@ -8,7 +8,7 @@ use foretrain_hardware::collectives::{Constant, Constants};
 
 use super::Observation;
 use super::linear::Cholesky;
-use crate::collective::{Known, Pick, candidates_of};
+use crate::collective::{Candidate, Known, Pick, candidates_of};
 
 /// Relative error of the model where it is right, beside the noise of measurements.
 const MISFIT: f64 = 0.06;
@@ -171,7 +171,7 @@ fn soft_time(
 ) -> Option<f64> {
     let candidates = candidates_of(&observation.call, &observation.fabric, known);
     let finite = || candidates.iter().filter(|c| c.total().is_finite() && c.total() > 0.0);
-    let least = finite().map(|c| c.total()).min_by(f64::total_cmp)?;
+    let least = finite().map(Candidate::total).min_by(f64::total_cmp)?;
     let share = |total: f64| (-sharpness * (total / least).ln()).exp();
     let sum: f64 = finite().map(|c| share(c.total())).sum();
     for candidate in finite() {

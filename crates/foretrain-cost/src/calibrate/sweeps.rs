@@ -18,6 +18,8 @@ pub(super) struct Group {
     /// Log of measured over modelled, by row of `rows`.
     pub(super) logs: Vec<f64>,
     pub(super) sizes: Vec<Bytes>,
+    /// What the model takes for each row.
+    ways: Vec<&'static str>,
 }
 
 /// Groups in the order of kinds, nodes and ranks.
@@ -37,6 +39,7 @@ pub(super) fn group(observations: &[Observation]) -> Vec<Group> {
             nodes: fabric.nodes,
             rows: rows.to_vec(),
             logs: vec![0.0; rows.len()],
+            ways: vec![""; rows.len()],
             sizes: rows.iter().map(|&row| observations[row].call.bytes).collect(),
         }
     });
@@ -62,10 +65,12 @@ impl Group {
 
     /// Sets how far each row lies from the model.
     pub(super) fn compare(&mut self, observations: &[Observation], values: &Constants, pick: Pick) {
-        for (log, &row) in self.logs.iter_mut().zip(&self.rows) {
+        for ((log, way), &row) in self.logs.iter_mut().zip(&mut self.ways).zip(&self.rows) {
             let Observation { call, fabric, log_ns } = &observations[row];
             let known = fabric.known_with(values, pick);
-            let modelled = best_of(call, fabric, known).total().ln();
+            let best = best_of(call, fabric, known);
+            *way = best.way();
+            let modelled = best.total().ln();
             *log = if modelled.is_finite() { log_ns - modelled } else { 0.0 };
         }
     }
@@ -86,6 +91,11 @@ impl Group {
             .collect()
     }
 
+    fn way_at(&self, size: Bytes) -> &'static str {
+        let at = self.sizes.iter().position(|known| *known == size);
+        at.map_or("", |at| self.ways[at])
+    }
+
     /// What a cluster file keeps; `None` if nothing is kept.
     pub(super) fn sweep(&self, kept: &dyn Fn(usize) -> bool) -> Option<Sweep> {
         let curve = self.curve(kept);
@@ -95,6 +105,7 @@ impl Group {
             nodes: self.nodes,
             sizes: curve.iter().map(|(size, _)| *size).collect(),
             ratios: curve.iter().map(|(_, log)| log.exp().clamp(1e-3, 1e3)).collect(),
+            ways: curve.iter().map(|(size, _)| self.way_at(*size).to_owned()).collect(),
         })
     }
 }

@@ -61,6 +61,22 @@ impl Candidate {
         }
     }
 
+    /// Algorithm and protocol in one word, "ring Simple".
+    pub(crate) fn way(&self) -> &'static str {
+        use Protocol::{Ll, Ll128, Simple};
+        match (self.method, self.protocol) {
+            (Method::Ring, Some(Ll)) => "ring LL",
+            (Method::Ring, Some(Ll128)) => "ring LL128",
+            (Method::Ring, Some(Simple)) => "ring Simple",
+            (Method::Tree, Some(Ll)) => "tree LL",
+            (Method::Tree, Some(Ll128)) => "tree LL128",
+            (Method::Tree, Some(Simple)) => "tree Simple",
+            (Method::Pairwise, Some(Ll)) => "pairwise LL",
+            (Method::PointToPoint, Some(Ll)) => "p2p LL",
+            (method, _) => method.as_str(),
+        }
+    }
+
     pub(crate) fn total(&self) -> f64 {
         self.launch + self.propagation + self.transfer + self.reduction
     }

@@ -23,6 +23,7 @@ mod time;
 
 pub use adapter::GroupPlacement;
 pub use bound::lower_bound;
+pub(crate) use candidate::Candidate;
 pub use candidate::Limit;
 pub use conventions::{algorithm_bandwidth, bus_factor};
 pub use fabric::{Fabric, InterLink, IntraLink, LateLinks, Library, SwitchLevel};

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::candidate::{Candidate, Limit};
 use super::conventions::{algorithm_bandwidth, bus_factor};
 use super::fabric::{Fabric, Library};
+use super::field::Asked;
 use super::knowledge::Known;
 use super::nccl::Offers;
 use super::{host, nccl};
@@ -109,8 +110,9 @@ pub struct CollectiveTime {
 
 /// Relative spread for a collective whose kind the recording does not tell.
 const UNKNOWN_SPREAD: f64 = 0.7;
-/// What each doubling of ranks beyond those measured adds to the relative spread.
-const SPREAD_PER_DOUBLED_RANKS: f64 = 0.04;
+/// What the first doubling of ranks beyond those measured adds to the relative spread; it grows
+/// with the root of the doublings, as independent errors do.
+const SPREAD_PER_DOUBLED_RANKS: f64 = 0.08;
 /// What each doubling of size beyond those measured adds.
 const SPREAD_PER_DOUBLED_SIZE: f64 = 0.02;
 
@@ -181,13 +183,21 @@ impl Found {
         }
         let own = known.calibrated;
         let several = fabric.nodes > 1;
-        let near =
-            own.and_then(|own| own.field.at(call.kind, call.bytes.as_f64(), fabric.ranks, several));
+        let near = own.and_then(|own| {
+            own.field.at(Asked {
+                kind: call.kind,
+                bytes: call.bytes.as_f64(),
+                ranks: fabric.ranks,
+                many_nodes: several,
+                way: best.way(),
+            })
+        });
         let (factor, spread) = match (own, near) {
             (Some(own), Some(near)) => {
-                let away = SPREAD_PER_DOUBLED_RANKS * near.ranks_away
+                let away = SPREAD_PER_DOUBLED_RANKS * near.ranks_away.sqrt()
                     + SPREAD_PER_DOUBLED_SIZE * near.sizes_away;
-                (near.log.exp(), own.noise.hypot(away))
+                let unseen = modelled * (1.0 - near.alike);
+                (near.log.exp(), own.noise.hypot(away).hypot(unseen))
             }
             _ => (1.0, modelled),
         };

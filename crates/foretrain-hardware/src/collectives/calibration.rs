@@ -54,6 +54,10 @@ pub struct Sweep {
     pub sizes: Vec<Bytes>,
     /// Measured over modelled time at each size.
     pub ratios: Vec<f64>,
+    /// What the model takes at each size, "ring Simple"; a deviation is carried to other numbers
+    /// of ranks only where they take the same. Empty if it always is.
+    #[serde(default)]
+    pub ways: Vec<String>,
 }
 
 /// `[clusters.NAME.collectives]`.
@@ -125,6 +129,9 @@ impl Sweep {
             return Err(format!(
                 "expected 1 to {MOST_SIZES} sizes and as many ratios, found {sizes} and {ratios}"
             ));
+        }
+        if !self.ways.is_empty() && self.ways.len() != sizes {
+            return Err(format!("expected {sizes} ways or none, found {}", self.ways.len()));
         }
         if self.ranks < 2 || self.nodes < 1 || self.nodes > self.ranks {
             return Err(format!("{} ranks on {} nodes", self.ranks, self.nodes));

@@ -15,6 +15,7 @@ use super::given::is_given;
 use super::tables::{Measured, MeasuredRow};
 use super::{ask, measured, observations, usable};
 
+const AICONFIGURATOR: &str = "collectives_aiconfigurator_nccl";
 /// The sizes that peers were scored on, and people ask for.
 const LEAST: Bytes = Bytes::from_kib(128);
 
@@ -56,7 +57,6 @@ impl ValidationSet for ZeroShot {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        const AICONFIGURATOR: &str = "collectives_aiconfigurator_nccl";
         let measured = match measured(corpus) {
             Ok(measured) => measured,
             Err(outcome) => return outcome,
@@ -103,10 +103,10 @@ impl ValidationSet for UnseenGpu {
 
     fn about(&self) -> &'static str {
         "Each GPU of aiconfigurator's table as if nobody had measured it: the constants are fitted anew, \
-         from values common to all interconnects, to the single-node rows of other GPUs on the \
-         nearest generation of the same kind of link, and asked for it at 128 KiB and more. The \
-         built-in constants play no part. An RTX PRO 6000 on PCIe 5 rests on 2080 Ti and 4090 nodes \
-         whose GPUs cannot talk directly. L40S rows are left out: staged through the host."
+         from values common to all interconnects, to the table's rows of other GPUs on the nearest \
+         generation of the same kind of link, and asked for it at 128 KiB and more. The built-in \
+         constants play no part. The RTX PRO 6000 is the only one on PCIe and rests on all others, \
+         which have NVLink. L40S rows are left out: staged through the host."
     }
 
     fn unit(&self) -> &'static str {
@@ -139,29 +139,24 @@ fn unseen(measured: &Measured, system: &str, outcome: &mut SetOutcome) -> Result
     let asked: Vec<&MeasuredRow> =
         usable.iter().copied().filter(|row| row.system == system && row.bytes >= LEAST).collect();
     let Some(mut cluster) = asked.first().and_then(|row| cluster_of(row)) else { return Ok(()) };
-    let own = &asked[0].gpu;
     let link = &cluster.node.intra;
     let distance = |row: &MeasuredRow| {
         let other = cluster_of(row)?;
-        let alike = other.node.intra.kind == link.kind;
         let generation = |of: Option<u32>| i64::from(of.unwrap_or(1));
         let apart = generation(other.node.intra.generation) - generation(link.generation);
-        alike.then_some(apart.abs())
+        (other.node.intra.kind == link.kind).then_some(apart.abs())
     };
-    // Tables of nccl-tests or its like; others time a framework with it.
-    let tables = ["collectives_aiconfigurator_nccl", "collectives_nccl_tests"];
+    // One data type is enough: rows differ little by it.
     let others = || {
-        let single = |row: &&MeasuredRow| row.nodes == 1 && tables.contains(&row.table);
-        let other = move |row: &&MeasuredRow| row.gpu != *own && row.system != system;
-        usable.iter().copied().filter(single).filter(other)
+        usable.iter().copied().filter(|row| {
+            row.table == AICONFIGURATOR
+                && row.system != system
+                && row.dtype.is_none_or(|dtype| dtype.bits() > 8)
+        })
     };
-    let Some(nearest) = others().filter_map(distance).min() else { return Ok(()) };
+    let nearest = others().filter_map(distance).min();
     let mut given = Vec::new();
-    // One data type and every table once are enough: rows of versions are much alike.
-    let keep = |row: &&MeasuredRow| {
-        row.dtype.is_none_or(|dtype| dtype.bits() > 8) && distance(row) == Some(nearest)
-    };
-    for row in others().filter(keep) {
+    for row in others().filter(|row| nearest.is_none() || distance(row) == nearest) {
         if let Some(cluster) = cluster_of(row) {
             given.extend(observations(&cluster, &[row])?);
         }
