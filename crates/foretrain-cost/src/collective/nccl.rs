@@ -18,6 +18,8 @@ const BARRIER_BYTES: f64 = 4.0;
 const PEERS_AT_ONCE: f64 = 8.0;
 /// An all-reduce only sums its own shard, an all-gather copies it.
 const OWN_STEP_OF_ALL_REDUCE: f64 = 0.6;
+/// An exchange copies its own part beside the others.
+const OWN_STEP_OF_EXCHANGE: f64 = 0.5;
 
 /// Every way that the library has for a call; the caller takes one.
 pub(super) fn offers(call: &CollectiveCall, fabric: &Fabric, known: Known<'_>) -> Offers {
@@ -58,6 +60,12 @@ impl Offers {
     fn push(&mut self, candidate: Candidate) {
         if let Some(free) = self.list.iter_mut().find(|place| place.is_none()) {
             *free = Some(candidate);
+        }
+    }
+
+    fn change_last(&mut self, change: impl FnOnce(Candidate) -> Candidate) {
+        if let Some(last) = self.list.iter_mut().rev().flatten().next() {
+            *last = change(*last);
         }
     }
 
@@ -280,19 +288,24 @@ impl<'a> Model<'a> {
         if self.nodes <= 2.0 { 1.0 } else { 2.0 }
     }
 
-    /// NVLink SHARP: the switch reduces, so a rank sends and receives the buffer once.
+    /// NVLink SHARP: the switch reduces, so a rank sends and receives the buffer once. That beats
+    /// a ring of five ranks and more; for four NCCL takes the ring (measured on H200 and B200
+    /// nodes).
     fn switch_reduction(&self, bytes: f64, offers: &mut Offers) {
-        if !self.fabric.has_nvls() || self.local <= 2.0 {
+        if !self.fabric.has_nvls() || self.local <= 4.0 {
             return;
         }
         let v = self.values;
-        let rate = self.intra * v[Constant::NvlsShare];
-        let by = [Some(Constant::NvlsShare), None];
-        let within = (bytes, Rate { rate, by, limit: Limit::Within });
+        let within = |share: Constant| {
+            let by = [Some(share), None];
+            (bytes, Rate { rate: self.intra * v[share], by, limit: Limit::Within })
+        };
         if !self.multi_node() {
             let nvls = Candidate::new(Method::Nvls, Some(Protocol::Simple));
             let nvls = nvls.starts(v, Constant::Launch).hops(v, 1.0, Constant::NvlsBase, 0.0);
-            offers.push(nvls.moves(&[within]));
+            offers.push(nvls.moves(&[within(Constant::NvlsSmallShare)]));
+            let ramped = nvls.hops(v, 1.0, Constant::NvlsRamp, 0.0);
+            offers.push(ramped.moves(&[within(Constant::NvlsShare)]));
             return;
         }
         let between = (self.crossings() * bytes, self.between(Protocol::Simple, Some(1.0)));
@@ -302,7 +315,7 @@ impl<'a> Model<'a> {
             .hops(v, 1.0, Constant::NvlsBase, 0.0)
             .hops(v, 2.0 * self.depth(), Constant::SimpleNet, self.extra())
             .late(self.lateness(2.0));
-        offers.push(tree.moves(&[within, between]));
+        offers.push(tree.moves(&[within(Constant::NvlsShare), between]));
     }
 
     /// All-gather and reduce-scatter.
@@ -399,6 +412,10 @@ impl<'a> Model<'a> {
         let leaving = part * (self.ranks - self.local) * self.local;
         let ways = [within, (leaving, self.pair_between(1.0))];
         self.exchange(Method::Pairwise, part, self.ranks - 1.0, self.some(&ways), offers);
+        let step = transfer_ns(part, self.pair_within().rate) * OWN_STEP_OF_EXCHANGE;
+        if step.is_finite() && self.local > 1.0 {
+            offers.change_last(|large| large.part_of_step(self.values, Constant::OwnStep, step));
+        }
     }
 
     /// Gather and scatter: everything passes the root's link.

@@ -58,7 +58,7 @@ impl Split<'_> {
         match self.calibrated() {
             Ok(cluster) => ask(&cluster, &self.group, &self.asked, outcome),
             Err(error) => {
-                outcome.skipped.push(Skipped { what: self.group.clone(), why: error.to_string() })
+                outcome.skipped.push(Skipped { what: self.group.clone(), why: error.to_string() });
             }
         }
     }
