@@ -14,7 +14,7 @@ mod sweeps;
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::CollectiveKind;
-use foretrain_hardware::collectives::{Calibration, Choice, Constant, Constants};
+use foretrain_hardware::collectives::{Calibration, Choice, Constant, Constants, Prior};
 
 use crate::collective::{CollectiveCall, Fabric, Library, Pick, bus_factor, candidates_of};
 use crate::nccl_tuner::{TunerTable, Version};
@@ -66,6 +66,19 @@ const FASTEST_GAIN: f64 = 0.5;
 /// # Errors
 /// Without any observation.
 pub fn calibrate(observations: &[Observation], logs: Vec<String>) -> Result<(Calibration, Report)> {
+    calibrate_from(None, observations, logs)
+}
+
+/// As [`calibrate`], starting from `prior` instead of the constants of the interconnect's kind; the
+/// calibration then states every constant.
+///
+/// # Errors
+/// As [`calibrate`].
+pub fn calibrate_from(
+    prior: Option<&'static Prior>,
+    observations: &[Observation],
+    logs: Vec<String>,
+) -> Result<(Calibration, Report)> {
     let Some(first) = observations.first() else {
         return Err(InputError::new(
             "nothing to calibrate from: no row with a time on several ranks",
@@ -79,7 +92,7 @@ pub fn calibrate(observations: &[Observation], logs: Vec<String>) -> Result<(Cal
         standing[row] = 1.0;
     }
     let mut weights = standing.clone();
-    let (mut fitted, pick) = fit_all(observations, &weights, first);
+    let (mut fitted, pick) = fit_all(observations, &weights, Start { first, prior });
     let mut findings = Vec::new();
     // What is odd is odd against a fit that it may have bent, so look again without it.
     for _ in 0..2 {
@@ -97,20 +110,24 @@ pub fn calibrate(observations: &[Observation], logs: Vec<String>) -> Result<(Cal
         if weights == before {
             break;
         }
-        fitted = fit_with(observations, &weights, first, pick);
+        fitted = fit_with(observations, &weights, Start { first, prior }, pick);
     }
     for group in &mut groups {
         group.compare(observations, &fitted.values, pick);
     }
     let kept = |row: usize| weights[row] > 0.0;
+    let stated = |values: &Constants| match prior {
+        Some(_) => values.iter().collect(),
+        None => touched(observations, values, pick).collect(),
+    };
     let noise = sweeps::noise(&groups, &kept);
     let calibration = Calibration {
         logs,
         choice: pick.choice,
         nccl: pick.nccl.map(|Version(major, minor)| (major, minor)),
         noise,
-        constants: touched(observations, &fitted.values, pick).collect(),
-        spreads: touched(observations, &fitted.spreads, pick).collect(),
+        constants: stated(&fitted.values),
+        spreads: stated(&fitted.spreads),
         measured: groups.iter().filter_map(|group| group.sweep(&kept)).collect(),
     };
     let report = Report::new(&groups, observations, &calibration, findings, &kept);
@@ -131,14 +148,23 @@ pub fn fit_constants(
     (fit.values, fit.spreads)
 }
 
+/// Where a fit starts.
+#[derive(Clone, Copy)]
+struct Start<'a> {
+    /// Whose fabric's kind has the prior.
+    first: &'a Observation,
+    /// Unless it is given.
+    prior: Option<&'static Prior>,
+}
+
 fn fit_with(
     observations: &[Observation],
     weights: &[f64],
-    first: &Observation,
+    start: Start<'_>,
     pick: Pick,
 ) -> fit::Fit {
     let used = observations.iter().zip(weights.iter().copied()).filter(|(_, weight)| *weight > 0.0);
-    let prior = first.fabric.prior_with(pick.nccl);
+    let prior = start.prior.unwrap_or_else(|| start.first.fabric.prior_with(pick.nccl));
     fit::fit(&used.collect::<Vec<_>>(), &prior.values, &prior.spreads, pick)
 }
 
@@ -147,11 +173,11 @@ fn fit_with(
 /// NCCL's cost model differs from version to version, and logs rarely name theirs: the table of
 /// the fabric's version is taken unless another one fits clearly better, and the fastest way only
 /// where no table fits.
-fn fit_all(observations: &[Observation], weights: &[f64], first: &Observation) -> (fit::Fit, Pick) {
+fn fit_all(observations: &[Observation], weights: &[f64], start: Start<'_>) -> (fit::Fit, Pick) {
     let own = Pick::default();
-    let mut best = (fit_with(observations, weights, first, own), own);
+    let mut best = (fit_with(observations, weights, start, own), own);
     let several = observations.iter().filter(|o| o.fabric.nodes > 1).count();
-    if !matches!(first.fabric.library, Library::Nccl(_)) {
+    if !matches!(start.first.fabric.library, Library::Nccl(_)) {
         return best;
     }
     let tables = TunerTable::all().iter().rev().map(|table| table.since);
@@ -160,7 +186,7 @@ fn fit_all(observations: &[Observation], weights: &[f64], first: &Observation) -
     // On one node the fastest way is taken anyway, and versions differ in their constants only.
     let fastest = (several > 0).then_some(fastest);
     for pick in tables.chain(fastest) {
-        let fit = fit_with(observations, weights, first, pick);
+        let fit = fit_with(observations, weights, start, pick);
         let needed = match pick.choice {
             Choice::Fastest => FASTEST_GAIN * several as f64,
             Choice::Tuner => TABLE_GAIN * observations.len() as f64,

@@ -56,7 +56,9 @@ impl Model<'_> {
         let by = [Some(Constant::HostStream), None];
         let rate = self.values[Constant::HostStream] * GB;
         let thread = Rate { rate, by, limit: Limit::Thread };
-        let link = |rate: f64, limit| Rate { rate, by: [None, None], limit };
+        let share = self.values[Constant::HostShare];
+        let by = [Some(Constant::HostShare), None];
+        let link = |rate: f64, limit| Rate { rate: rate * share, by, limit };
         let local = fabric.intra.bandwidth.get();
         // Processes of one host without a link of their own meet in shared memory.
         let within = (fabric.ranks_per_node > 1 && local > 0.0).then(|| link(local, Limit::Within));
@@ -102,8 +104,9 @@ impl Model<'_> {
         let part = bytes / self.ranks;
         let own = (part * (self.ranks - 1.0), self.rate());
         let leaving = part * (self.ranks - local) * local;
-        let rate = self.fabric.bisection_bandwidth().get();
-        let node = (leaving, Rate { rate, by: [None, None], limit: Limit::Between });
+        let rate = self.fabric.bisection_bandwidth().get() * self.values[Constant::HostShare];
+        let by = [Some(Constant::HostShare), None];
+        let node = (leaving, Rate { rate, by, limit: Limit::Between });
         let exchange = self.messages(Method::Pairwise, self.ranks - 1.0);
         if self.fabric.nodes > 1 { exchange.moves(&[own, node]) } else { exchange.moves(&[own]) }
     }

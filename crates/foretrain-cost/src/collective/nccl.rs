@@ -365,8 +365,10 @@ impl<'a> Model<'a> {
     ) {
         let v = self.values;
         let far = (peers - (self.local - 1.0)).max(0.0);
+        let near = (peers - far - 1.0).max(0.0);
         let reach = |candidate: Candidate, net: Constant| {
             let rounds = (peers / PEERS_AT_ONCE).ceil().max(1.0);
+            let candidate = candidate.hops(v, near, Constant::PairPeer, 0.0);
             match self.multi_node() {
                 true => candidate
                     .hops(v, rounds, net, self.extra())

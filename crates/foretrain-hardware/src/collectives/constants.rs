@@ -62,6 +62,8 @@ constants! {
     NvlsRamp = "nvls_ramp_us",
     /// Starting a small exchange with peers, us.
     PairHop = "pair_hop_us",
+    /// Each further peer of an exchange within a node, us.
+    PairPeer = "pair_peer_us",
     /// A small exchange with one peer, GB/s.
     PairLl = "pair_ll_gbs",
     /// Starting a large exchange with peers, us.
@@ -100,6 +102,8 @@ constants! {
     HostMessage = "host_message_us",
     /// What one rank's thread moves, CPU libraries, GB/s.
     HostStream = "host_stream_gbs",
+    /// What CPU libraries reach of a link.
+    HostShare = "host_share",
     /// What one rank's thread sums, CPU libraries, GB/s.
     HostReduce = "host_reduce_gbs",
 }

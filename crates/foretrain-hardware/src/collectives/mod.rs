@@ -10,4 +10,4 @@ mod priors;
 pub(crate) use calibration::CalibrationSpec;
 pub use calibration::{Calibration, Choice, Sweep};
 pub use constants::{Constant, Constants};
-pub use priors::{Prior, Stack, prior};
+pub use priors::{Prior, Stack, common_prior, prior};

@@ -58,6 +58,26 @@ pub fn prior(
     KNOWN.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(fresh)
 }
 
+/// The constants common to all kinds of interconnect, without what any kind has of its own.
+pub fn common_prior() -> &'static Prior {
+    static COMMON: LazyLock<Prior> = LazyLock::new(|| {
+        let book = &*BOOK;
+        let mut prior = Prior {
+            values: Constants::all(f64::NAN),
+            spreads: Constants::all(f64::NAN),
+            within: &book.any.source,
+            between: &book.any.source,
+            host: &book.gloo.source,
+        };
+        for row in [&book.any, &book.gloo] {
+            fill(&mut prior.values, &row.values);
+            fill(&mut prior.spreads, &row.spreads);
+        }
+        prior
+    });
+    &COMMON
+}
+
 /// Later generations are taken for this one.
 const NEWEST: u32 = 32;
 

@@ -8,6 +8,7 @@ use foretrain_graph::CollectiveKind;
 use super::super::ValidationSet;
 use super::super::corpus::Corpus;
 use super::super::report::SetOutcome;
+use super::given::is_given;
 use super::tables::MeasuredRow;
 use super::{LARGE, Split, measured, usable};
 
@@ -133,8 +134,9 @@ impl ValidationSet for EightFromFour {
     fn about(&self) -> &'static str {
         "aiconfigurator's tables of one node (all-reduce, all-gather, reduce-scatter, all-to-all; each \
          version of the library apart): calibrated on 2 and 4 GPUs, asked for 8 at 128 KiB and \
-         more. From five GPUs on NCCL reduces in the switch, which 2 and 4 GPUs do not show: \
-         there all-reduce rests on the built-in constants, which on H200 and B300 were fitted to these rows."
+         more. From five GPUs on NCCL reduces in the switch, which 2 and 4 GPUs do not show: there \
+         all-reduce rests on the built-in constants. H200 and B300, which these were fitted to, are \
+         left out."
     }
 
     fn unit(&self) -> &'static str {
@@ -150,7 +152,7 @@ impl ValidationSet for EightFromFour {
         let mut machines: BTreeMap<(&str, Option<&str>, &'static str), Vec<&MeasuredRow>> =
             BTreeMap::new();
         let own = |row: &&MeasuredRow| row.table == "collectives_aiconfigurator_nccl";
-        for row in measured.rows.iter().filter(own).filter(usable) {
+        for row in measured.rows.iter().filter(own).filter(usable).filter(|row| !is_given(row)) {
             if let Some(cluster) = row.cluster {
                 let key = (row.system.as_str(), row.library.as_deref(), cluster);
                 machines.entry(key).or_default().push(row);

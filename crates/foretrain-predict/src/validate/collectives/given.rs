@@ -2,9 +2,8 @@
 
 use super::tables::MeasuredRow;
 
-/// Logs, by the start of their names, and what of them was used; see `data/collectives.toml` of
-/// `foretrain-hardware`.
-const LOGS: [&str; 17] = [
+/// Logs, by the start of their names; see `data/collectives.toml` of `foretrain-hardware`.
+const LOGS: [&str; 18] = [
     "echo_azure_a100_40g_2gpu",
     "echo_azure_a100_40g_4gpu",
     "echo_azure_a100_40g_8gpu",
@@ -12,12 +11,13 @@ const LOGS: [&str; 17] = [
     "superbench_a100_40g",
     "azure_aks_a100",
     "nvidia_dgxh100",
-    "aws_p4d_",
+    "aws_p4d",
     "aws_p5_",
     "aws_p3dn",
     "aws_g4dn",
     "gke_a3high",
     "gcp_a3mega",
+    "gke_a3mega",
     "amd_aac8",
     "amd_aac11_mi325x_1node",
     "autodl_2080ti",
@@ -32,7 +32,6 @@ pub(super) fn is_given(row: &MeasuredRow) -> bool {
         "collectives_nccl_tests" => LOGS.iter().any(|log| row.system.starts_with(log)),
         "collectives_aiconfigurator_nccl" => MACHINES.contains(&row.system.as_str()),
         "collectives_vtrain_allreduce_lut" => row.gpu.contains("A100"),
-        // Step through its rows while the constants were being chosen.
         _ => false,
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A set splits the rows of a table into those that are given and those that are asked; no row is
 //! both. What is given calibrates a cluster as `foretrain calibrate collectives` does, and what is
-//! asked is predicted as `foretrain collectives` does.
+//! asked is predicted as `foretrain collectives` does. Where the built-in constants were fitted to
+//! a row that is asked, the fit starts from values common to all interconnects instead.
 
 mod from_fewer;
 mod given;
@@ -13,7 +14,9 @@ mod zero_shot;
 use std::sync::Arc;
 
 use foretrain_core::{Bytes, Result};
-use foretrain_cost::{CollectiveCall, Observation, calibrate, collective_time};
+use foretrain_cost::calibrate::calibrate_from;
+use foretrain_cost::{CollectiveCall, Observation, collective_time};
+use foretrain_hardware::collectives::common_prior;
 use foretrain_hardware::{Catalogue, Cluster};
 
 pub(super) use from_fewer::{Echo, EightFromFour, RackToRacks, ScaleUp};
@@ -66,7 +69,11 @@ impl Split<'_> {
     fn calibrated(&self) -> Result<Cluster> {
         let mut cluster = Catalogue::builtin().cluster(self.cluster)?;
         let observations = observations(&cluster, &self.given)?;
-        let (calibration, _) = calibrate(&observations, vec!["what was given".into()])?;
+        // Where built-in constants were fitted to rows that are asked, they must not help.
+        let seen = self.asked.iter().any(|row| given::is_given(row));
+        let prior = seen.then(common_prior);
+        let logs = vec!["what was given".into()];
+        let (calibration, _) = calibrate_from(prior, &observations, logs)?;
         cluster.collectives = Some(Arc::new(calibration));
         Ok(cluster)
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use foretrain_core::{Bytes, Result};
+use foretrain_cost::Observation;
 use foretrain_cost::calibrate::fit_constants;
-use foretrain_cost::{Fabric, Observation};
-use foretrain_hardware::collectives::{Calibration, Choice, Constant};
+use foretrain_hardware::collectives::{Calibration, Choice, Constant, common_prior};
 use foretrain_hardware::{Catalogue, Cluster};
 
 use super::super::ValidationSet;
@@ -168,9 +168,8 @@ fn unseen(measured: &Measured, system: &str, outcome: &mut SetOutcome) -> Result
 
 /// Constants fitted to several machines, as a calibration without sweeps.
 fn fitted(observations: &[Observation]) -> Calibration {
-    let start = Fabric::single();
-    let (values, spreads) = (start.prior(), start.prior());
-    let (values, fitted) = fit_constants(observations, &values.values, &spreads.spreads);
+    let common = common_prior();
+    let (values, fitted) = fit_constants(observations, &common.values, &common.spreads);
     Calibration {
         logs: vec!["other GPUs".into()],
         choice: Choice::Tuner,
@@ -180,7 +179,7 @@ fn fitted(observations: &[Observation]) -> Calibration {
         // A machine of the kind may differ from the others by as much as machines do.
         spreads: Constant::ALL
             .into_iter()
-            .map(|c| (c, fitted[c].max(0.4 * spreads.spreads[c])))
+            .map(|c| (c, fitted[c].max(0.7 * common.spreads[c])))
             .collect(),
         measured: Vec::new(),
     }
