@@ -1,0 +1,357 @@
+//! When flows end that start at times of their own.
+//!
+//! Between two events all rates are constant. An event is a start or an end; then rates are set
+//! anew for the flows that share links with what started or ended, directly or through others.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::{Hash, Hasher};
+
+use foretrain_core::{Bandwidth, Nanos};
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::max_min::{Demand, Fair, Solver};
+use crate::paths::Paths;
+
+/// What happens within this many nanoseconds happens at once. Times are whole nanoseconds, and
+/// equal flows must not end apart because their rates were summed in another order.
+const TOGETHER: f64 = 0.5;
+/// The same as a share of the time since the first start.
+const TOGETHER_SHARE: f64 = 1e-9;
+
+/// One transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// When its first byte may leave.
+    pub start: Nanos,
+    /// Bytes.
+    pub size: f64,
+    /// From the last byte's departure to its arrival, whatever the rate.
+    pub latency: Nanos,
+    /// Its part of a full link beside others, above zero.
+    pub weight: f64,
+    /// The most it can use.
+    pub cap: Bandwidth,
+}
+
+impl Flow {
+    /// Starts at zero, takes all it gets, and arrives without delay.
+    pub const fn new(size: f64) -> Self {
+        let cap = Bandwidth::from_bytes_per_sec(f64::INFINITY);
+        Self { start: Nanos::ZERO, size, latency: Nanos::ZERO, weight: 1.0, cap }
+    }
+}
+
+/// Flows with their paths. Equal flows over the same path are kept as one that counts for several.
+#[derive(Clone, Debug, Default)]
+pub struct Flows {
+    flows: Vec<Flow>,
+    counts: Vec<u32>,
+    paths: Paths,
+    /// Which row stands for each flow that was pushed.
+    rows: Vec<u32>,
+    known: FxHashMap<u64, u32>,
+}
+
+impl Flows {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a flow over these links, each with its share of the flow.
+    pub fn push(&mut self, flow: Flow, path: &[(u32, f64)]) {
+        let key = key(&flow, path);
+        let next = self.flows.len() as u32;
+        let row = *self.known.entry(key).or_insert(next);
+        if row != next && self.flows[row as usize] == flow && self.paths.is_row(row as usize, path) {
+            self.counts[row as usize] += 1;
+            return self.rows.push(row);
+        }
+        self.rows.push(next);
+        self.flows.push(flow);
+        self.counts.push(1);
+        self.paths.push(path.iter().copied());
+    }
+
+    /// Start of a row in nanoseconds from `origin`.
+    fn start(&self, row: u32, origin: Nanos) -> f64 {
+        (self.flows[row as usize].start - origin).nanos() as f64
+    }
+
+    /// How many were added.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+    /// Entries of all distinct paths together: what memory and time go by.
+    pub fn entries(&self) -> usize {
+        self.paths.entries()
+    }
+
+    /// Bytes that pass each of `links` links.
+    pub fn loads(&self, links: usize) -> Vec<f64> {
+        let mut loads = vec![0.0; links];
+        for (row, (flow, &count)) in self.flows.iter().zip(&self.counts).enumerate() {
+            for (link, share) in self.paths.of(row) {
+                loads[link] += flow.size * f64::from(count) * share;
+            }
+        }
+        loads
+    }
+}
+
+fn key(flow: &Flow, path: &[(u32, f64)]) -> u64 {
+    let mut hasher = FxHasher::default();
+    flow.start.nanos().hash(&mut hasher);
+    flow.size.to_bits().hash(&mut hasher);
+    for (link, _) in path {
+        link.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// When flows end, in the order in which they were added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Arrival of the last byte; [`Nanos::MAX`] if it never arrives, because a link is dead.
+    pub ends: Vec<Nanos>,
+    /// The link that held each flow back for the longest stretch; `None` if none did.
+    pub limits: Vec<Option<u32>>,
+    /// How often rates were set.
+    pub settlings: usize,
+}
+
+/// Runs all flows over links of these capacities.
+///
+/// # Panics
+/// If a path names a link that does not exist.
+pub fn simulate(capacities: &[Bandwidth], flows: &Flows) -> Outcome {
+    let per_ns: Vec<f64> = capacities.iter().map(|capacity| capacity.get() / 1e9).collect();
+    let mut run = Run::new(&per_ns, flows);
+    run.drain();
+    let of = |row: &u32| &run.states[*row as usize];
+    Outcome {
+        ends: flows.rows.iter().map(|row| of(row).arrival).collect(),
+        limits: flows.rows.iter().map(|row| of(row).limit.0).collect(),
+        settlings: run.settlings,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    running: bool,
+    /// Bytes left at `since`.
+    left: f64,
+    since: f64,
+    epoch: u32,
+    /// What limits it now, and since when.
+    held: (Option<u32>, f64),
+    /// What has limited it longest, and for how long.
+    limit: (Option<u32>, f64),
+    arrival: Nanos,
+}
+
+/// A time in a heap. Times are never negative, so their bits order as they do.
+fn time_key(time: f64) -> u64 {
+    time.max(0.0).to_bits()
+}
+
+struct Run<'a> {
+    flows: &'a Flows,
+    demands: Vec<Demand>,
+    fair: Vec<Fair>,
+    states: Vec<State>,
+    solver: Solver<'a>,
+    /// Rows by start, the next one last.
+    waiting: Vec<u32>,
+    /// First start; times count from it.
+    origin: Nanos,
+    ends: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    dirty: Vec<u32>,
+    marked: Vec<bool>,
+    seen: Vec<bool>,
+    affected: Vec<u32>,
+    settlings: usize,
+}
+
+impl<'a> Run<'a> {
+    fn new(per_ns: &'a [f64], flows: &'a Flows) -> Self {
+        let rows = flows.flows.len();
+        let demand = |(flow, &count): (&Flow, &u32)| Demand {
+            weight: flow.weight,
+            cap: flow.cap.get() / 1e9,
+            count: f64::from(count),
+        };
+        let state = |flow: &Flow| State {
+            running: false,
+            left: flow.size.max(0.0),
+            since: 0.0,
+            epoch: 0,
+            held: (None, 0.0),
+            limit: (None, 0.0),
+            arrival: Nanos::MAX,
+        };
+        let mut waiting: Vec<u32> = (0..rows as u32).collect();
+        waiting.sort_by_key(|&row| Reverse((flows.flows[row as usize].start, row)));
+        Self {
+            flows,
+            demands: flows.flows.iter().zip(&flows.counts).map(demand).collect(),
+            fair: vec![Fair { rate: 0.0, limit: None }; rows],
+            states: flows.flows.iter().map(state).collect(),
+            solver: Solver::new(per_ns, &flows.paths),
+            origin: waiting.last().map_or(Nanos::ZERO, |&row| flows.flows[row as usize].start),
+            waiting,
+            ends: BinaryHeap::new(),
+            dirty: Vec::new(),
+            marked: vec![false; per_ns.len()],
+            seen: vec![false; rows],
+            affected: Vec::new(),
+            settlings: 0,
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(now) = self.next() {
+            let until = now + TOGETHER.max(now * TOGETHER_SHARE);
+            while let Some(&Reverse((end, row, epoch))) = self.ends.peek() {
+                if f64::from_bits(end) > until {
+                    break;
+                }
+                self.ends.pop();
+                if self.is_current(row, epoch) {
+                    self.finish(row, f64::from_bits(end));
+                }
+            }
+            let (flows, origin) = (self.flows, self.origin);
+            let due = |row: &mut u32| flows.start(*row, origin) <= until;
+            while let Some(row) = self.waiting.pop_if(due) {
+                self.begin(row, now);
+            }
+            self.settle(now);
+        }
+    }
+
+    /// The time of the next start or end.
+    fn next(&mut self) -> Option<f64> {
+        while let Some(&Reverse((_, row, epoch))) = self.ends.peek() {
+            if self.is_current(row, epoch) {
+                break;
+            }
+            self.ends.pop();
+        }
+        let end = self.ends.peek().map(|Reverse((end, ..))| f64::from_bits(*end));
+        let start = self.waiting.last().map(|&row| self.flows.start(row, self.origin));
+        match (start, end) {
+            (Some(start), Some(end)) => Some(start.min(end)),
+            (start, end) => start.or(end),
+        }
+    }
+
+    fn is_current(&self, row: u32, epoch: u32) -> bool {
+        let state = &self.states[row as usize];
+        state.running && state.epoch == epoch
+    }
+
+    fn begin(&mut self, row: u32, now: f64) {
+        let state = &mut self.states[row as usize];
+        state.running = true;
+        (state.since, state.held) = (now, (None, now));
+        if state.left <= 0.0 {
+            return self.finish(row, now);
+        }
+        self.touch(row);
+        // A path without links has nothing that could set its rate later.
+        self.mark(row);
+    }
+
+    fn finish(&mut self, row: u32, end: f64) {
+        self.touch(row);
+        let latency = self.flows.flows[row as usize].latency;
+        let state = &mut self.states[row as usize];
+        state.running = false;
+        state.hold(None, end);
+        let transferred = Nanos::from_nanos_f64(end.min(i64::MAX as f64));
+        state.arrival = self.origin.saturating_add(transferred).saturating_add(latency);
+    }
+
+    /// Marks the links of a row to be looked at again.
+    fn touch(&mut self, row: u32) {
+        for (link, _) in self.flows.paths.of(row as usize) {
+            if !std::mem::replace(&mut self.marked[link], true) {
+                self.dirty.push(link as u32);
+            }
+        }
+    }
+
+    /// Adds a row to those whose rate is to be set.
+    fn mark(&mut self, row: u32) {
+        if !std::mem::replace(&mut self.seen[row as usize], true) {
+            self.affected.push(row);
+        }
+    }
+
+    /// Sets the rates of all that is connected to the marked links.
+    fn settle(&mut self, now: f64) {
+        let mut at = 0;
+        while let Some(&link) = self.dirty.get(at) {
+            at += 1;
+            let fresh = self.affected.len();
+            for row in self.solver.users(link as usize) {
+                if self.states[row].running && !std::mem::replace(&mut self.seen[row], true) {
+                    self.affected.push(row as u32);
+                }
+            }
+            for index in fresh..self.affected.len() {
+                self.touch(self.affected[index]);
+            }
+        }
+        for link in self.dirty.drain(..) {
+            self.marked[link as usize] = false;
+        }
+        self.affected.sort_unstable();
+        let affected = std::mem::take(&mut self.affected);
+        for &row in &affected {
+            let state = &mut self.states[row as usize];
+            state.left = (state.left - (now - state.since) * self.fair[row as usize].rate).max(0.0);
+            state.since = now;
+        }
+        self.solver.solve(&affected, &self.demands, &mut self.fair);
+        self.settlings += 1;
+        for &row in &affected {
+            self.announce(row, now);
+            self.seen[row as usize] = false;
+        }
+        self.affected = affected;
+        self.affected.clear();
+    }
+
+    /// Announces when a row ends at its new rate.
+    fn announce(&mut self, row: u32, now: f64) {
+        let Fair { rate, limit } = self.fair[row as usize];
+        let state = &mut self.states[row as usize];
+        state.hold(limit, now);
+        state.epoch = state.epoch.wrapping_add(1);
+        let end = now + state.left / rate;
+        if end.is_finite() {
+            self.ends.push(Reverse((time_key(end), row, state.epoch)));
+        }
+    }
+}
+
+impl State {
+    /// Another link may limit it from now on.
+    fn hold(&mut self, link: Option<u32>, now: f64) {
+        if self.held.0 == link && self.running {
+            return;
+        }
+        let stretch = now - self.held.1;
+        if self.held.0.is_some() && stretch > self.limit.1 {
+            self.limit = (self.held.0, stretch);
+        }
+        self.held = (link, now);
+    }
+}
