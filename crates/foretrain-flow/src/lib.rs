@@ -15,7 +15,7 @@
 //! let mut flows = Flows::new();
 //! flows.push(Flow::new(1e6), &[(0, 1.0)]);
 //! flows.push(Flow { start: Nanos::from_micros(500), ..Flow::new(1e6) }, &[(0, 1.0)]);
-//! let ends = simulate(&[Bandwidth::from_gb_per_sec(1.0)], &flows).ends;
+//! let ends = simulate(&[Bandwidth::from_gb_per_sec(1.0)], &flows, 0.0).ends;
 //! assert_eq!(ends, [Nanos::from_micros(1500), Nanos::from_micros(2000)]);
 //! ```
 //!

@@ -128,7 +128,12 @@ impl<'a> Solver<'a> {
             // A flow that tops out before or as the link fills leaves it to the others.
             while let Some(row) = capped.next_if(|&row| ceiling(row) <= stored) {
                 if self.rising[row as usize] {
-                    self.settle(row, demands, Fair { rate: demands[row as usize].cap, limit: None }, fair);
+                    self.settle(
+                        row,
+                        demands,
+                        Fair { rate: demands[row as usize].cap, limit: None },
+                        fair,
+                    );
                 }
             }
             let level = self.level(link, demands);
@@ -183,9 +188,8 @@ impl<'a> Solver<'a> {
         if state.slope < 0.5 * state.summed {
             // Differences of large sums lose digits, so each halving is paid with a new sum.
             let rising = self.users.of(link as usize).filter(|&(row, _)| self.rising[row]);
-            let slope = rising
-                .map(|(row, share)| demands[row].weight * demands[row].count * share)
-                .sum();
+            let slope =
+                rising.map(|(row, share)| demands[row].weight * demands[row].count * share).sum();
             let state = &mut self.links[link as usize];
             (state.slope, state.summed) = (slope, slope);
         }

@@ -45,8 +45,11 @@ fn case() -> impl Strategy<Value = Case> {
         let hops = prop::collection::btree_map(0..links as u32, share, 1..=links.min(5));
         let weight = prop_oneof![3 => Just(1.0), 1 => 1e-3..1e3f64];
         let cap = prop_oneof![2 => Just(f64::INFINITY), 1 => 1e-3..100.0f64];
-        let demand = (weight, cap, 1u8..4)
-            .prop_map(|(weight, cap, count)| Demand { weight, cap, count: f64::from(count) });
+        let demand = (weight, cap, 1u8..4).prop_map(|(weight, cap, count)| Demand {
+            weight,
+            cap,
+            count: f64::from(count),
+        });
         let row = (hops.prop_map(|hops| hops.into_iter().collect()), demand);
         let rows = prop::collection::vec(row, 0..24);
         (Just(capacities), rows).prop_map(|(capacities, rows)| Case { capacities, rows })

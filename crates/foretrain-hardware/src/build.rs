@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foretrain_core::{Bandwidth, DType, FlopRate, Nanos, suggest};
+use foretrain_core::{Bandwidth, DType, FlopRate, InputError, Nanos, suggest};
 
 use crate::book::{Book, fold};
 use crate::cluster::{Cluster, Fabric, Level};
@@ -11,9 +11,10 @@ use crate::device::Device;
 use crate::node::{Interconnect, LinkKind, NicKind, Node};
 use crate::physics;
 use crate::product;
-use crate::quantity::{Text, shown};
+use crate::quantity::{Count, Text, shown};
 use crate::read::Fault;
-use crate::spec::{ClusterSpec, DeviceSpec, LevelSpec, NodeSpec, Ordered, Spec};
+use crate::spec::{ClusterSpec, DeviceSpec, LevelSpec, NodeSpec, Ordered, Spec, TopologyKind};
+use crate::topology::{Topology, grid_nodes};
 
 /// The figure, or what to write.
 fn need<S: Spec, T>(name: &str, figure: Option<T>, example: &str) -> Result<T, Fault> {
@@ -260,7 +261,12 @@ fn nics(name: &str, spec: &NodeSpec, assume: &mut impl FnMut(&str, &str)) -> Res
 pub(crate) fn cluster_of(book: &Book, node: &Node) -> Result<Cluster, Fault> {
     let fabric = match &node.fabric {
         Some(name) => named_fabric(book, name, &["nodes", &node.name, "fabric"])?,
-        None => Fabric { name: "none".into(), levels: Vec::new(), rail_optimised: false },
+        None => Fabric {
+            name: "none".into(),
+            levels: Vec::new(),
+            rail_optimised: false,
+            topology: Topology::FatTree,
+        },
     };
     Ok(Cluster {
         name: node.name.clone(),
@@ -307,6 +313,14 @@ pub(crate) fn cluster(
         let calibration = calibration.build(&["clusters", name, "collectives"])?;
         cluster.collectives = Some(Arc::new(calibration));
     }
+    if spec.levels.is_some() || spec.topology.is_some() || spec.dimensions.is_some() {
+        let known = std::mem::take(&mut cluster.fabric.topology);
+        let known = if spec.levels.is_some() { Topology::FatTree } else { known };
+        let path = ["clusters", name];
+        cluster.fabric.topology =
+            topology(spec.topology, spec.dimensions.as_deref(), known, &path)?;
+        check_topology(&cluster.fabric, &path)?;
+    }
     check_size(&cluster)?;
     Ok(cluster)
 }
@@ -314,10 +328,57 @@ pub(crate) fn cluster(
 /// A cluster of stated size must be connectable.
 fn check_size(cluster: &Cluster) -> Result<(), Fault> {
     let Some(nodes) = cluster.nodes else { return Ok(()) };
-    cluster.levels_for(nodes).map(|_| ()).map_err(|error| {
-        let fault = Fault::new(&["clusters", &cluster.name, "nodes"], error.message());
-        error.hints().iter().cloned().fold(fault, Fault::hint)
-    })
+    if let Topology::Torus { dimensions } = &cluster.fabric.topology
+        && grid_nodes(dimensions) < u64::from(nodes)
+    {
+        let message = format!("{nodes} nodes on a torus of {dimensions:?}");
+        return Err(Fault::new(&["clusters", &cluster.name, "nodes"], message)
+            .hint("the product of the dimensions is at least the number of nodes"));
+    }
+    cluster
+        .levels_for(nodes)
+        .map(|_| ())
+        .map_err(|error| fault_of(&error, &["clusters", &cluster.name, "nodes"]))
+}
+
+fn fault_of(error: &InputError, path: &[&str]) -> Fault {
+    error.hints().iter().cloned().fold(Fault::new(path, error.message()), Fault::hint)
+}
+
+/// What is written, else what was known.
+fn topology(
+    kind: Option<TopologyKind>,
+    dimensions: Option<&[Count<1, 65_536>]>,
+    known: Topology,
+    path: &[&str],
+) -> Result<Topology, Fault> {
+    let sizes = dimensions.map(|sizes| sizes.iter().map(|size| size.0).collect::<Vec<u32>>());
+    let topology = match (kind, known) {
+        (Some(TopologyKind::FatTree), _) => Topology::FatTree,
+        (Some(TopologyKind::Dragonfly), _) => Topology::Dragonfly,
+        (Some(TopologyKind::Torus), Topology::Torus { dimensions: known })
+        | (None, Topology::Torus { dimensions: known }) => {
+            return Ok(Topology::Torus { dimensions: sizes.unwrap_or(known) });
+        }
+        (Some(TopologyKind::Torus), _) => {
+            return Ok(Topology::Torus { dimensions: sizes.unwrap_or_default() });
+        }
+        (None, known) => known,
+    };
+    if sizes.is_some() {
+        let message = format!("a {} has no dimensions", topology.as_str());
+        return Err(Fault::new(&[path, &["dimensions"]].concat(), message)
+            .hint("leave them out, or write topology = \"torus\""));
+    }
+    Ok(topology)
+}
+
+fn check_topology(fabric: &Fabric, path: &[&str]) -> Result<(), Fault> {
+    let key = match fabric.topology {
+        Topology::Torus { .. } => "dimensions",
+        _ => "topology",
+    };
+    fabric.topology.check(fabric).map_err(|error| fault_of(&error, &[path, &[key]].concat()))
 }
 
 fn named_fabric(book: &Book, name: &str, path: &[&str]) -> Result<Fabric, Fault> {
@@ -326,11 +387,15 @@ fn named_fabric(book: &Book, name: &str, path: &[&str]) -> Result<Fabric, Fault>
         or_list(fault, name, book.fabrics.names().map(str::to_owned))
     })?;
     let rows = spec.levels.as_deref().unwrap_or_default();
-    Ok(Fabric {
+    let path = ["fabrics", name];
+    let fabric = Fabric {
         name: name.to_owned(),
         levels: levels(rows, &["fabrics", name, "levels"])?,
         rail_optimised: spec.rail_optimised.unwrap_or(false),
-    })
+        topology: topology(spec.topology, spec.dimensions.as_deref(), Topology::FatTree, &path)?,
+    };
+    check_topology(&fabric, &path)?;
+    Ok(fabric)
 }
 
 fn levels(rows: &[LevelSpec], path: &[&str]) -> Result<Vec<Level>, Fault> {
