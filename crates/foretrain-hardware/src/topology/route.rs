@@ -54,6 +54,11 @@ impl<'a> Router<'a> {
         Self { network, routing, distances, known: 0 }
     }
 
+    /// The network it routes over.
+    pub fn network(&self) -> &'a Network {
+        self.network
+    }
+
     /// The links from one NIC to another, NICs included. `flow` tells flows between the same NICs
     /// apart where routes go by a hash. `None` if dead links cut the two off.
     ///
