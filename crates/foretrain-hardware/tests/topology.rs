@@ -81,6 +81,13 @@ fn rails_meet_on_their_own_leaf() {
     assert_eq!(hops(3, 2), 2, "same unit, same rail: one leaf");
     assert_eq!(hops(3, 5), 4, "same unit, other rail: over a spine");
     assert_eq!(hops(7, 2), 4, "other unit: over a spine");
+    let unit = Network::new(&cluster("dgx-a100", Fabric::rail_optimised(4, 1.0, HOP)), 4).unwrap();
+    let route = Router::new(&unit, Routing::Spray).route(
+        Nic { node: 0, nic: 2 },
+        Nic { node: 1, nic: 3 },
+        0,
+    );
+    assert!(route.is_some(), "rails of a single unit are connected too");
 }
 
 #[test]

@@ -27,9 +27,13 @@ impl Tier {
 /// Every switch has as many cables upwards as from below over the oversubscription, one to each
 /// switch above it. `None` if that takes too many.
 pub(super) fn wire(plan: &Plan<'_>) -> Option<Wiring> {
-    let levels = plan.cluster.levels_for(plan.nodes).ok()?;
+    let fabric = &plan.cluster.fabric;
+    let rails = if fabric.rail_optimised { plan.nics } else { 1 };
+    let needed = plan.cluster.levels_for(plan.nodes).ok()?.len();
+    // Rails meet above their leaves, however few the nodes.
+    let needed = needed.max(if rails > 1 { 2 } else { 1 });
+    let levels = &fabric.levels[..needed.min(fabric.levels.len())];
     let mut wiring = Wiring::default();
-    let rails = if plan.cluster.fabric.rail_optimised { plan.nics } else { 1 };
     let within = levels[0].nodes.min(plan.nodes);
     let mut below = Tier {
         first: 0,
