@@ -19,7 +19,7 @@ const KINDS: [Kind; 7] = [
 ];
 
 fn on(node: &str, fabric: Fabric) -> Cluster {
-    let mut cluster = Catalogue::builtin().cluster(node).unwrap();
+    let mut cluster = Catalogue::builtin().cluster(node).expect("it is built in");
     cluster.fabric = fabric;
     cluster
 }
@@ -30,7 +30,7 @@ fn group(kind: Kind, mib: u64, devices: impl IntoIterator<Item = u32>) -> Concur
 }
 
 fn alone(cluster: &Cluster, one: Concurrent) -> CongestedTime {
-    congestion(cluster, &[one], &Conditions::default()).unwrap().remove(0)
+    congestion(cluster, &[one], &Conditions::default()).expect("it can be timed").remove(0)
 }
 
 /// Fabrics without oversubscription, with a number of nodes that fills them.
@@ -147,7 +147,7 @@ fn groups_that_share_nics_share_their_rate() {
 }
 
 fn under(cluster: &Cluster, one: Concurrent, what: &[&str]) -> Result<CongestedTime, String> {
-    let degradations = what.iter().map(|text| text.parse().unwrap()).collect();
+    let degradations = what.iter().map(|text| text.parse().expect("it is well written")).collect();
     let conditions = Conditions { degradations, ..Conditions::default() };
     let times = congestion(cluster, &[one], &conditions);
     times.map(|mut times| times.remove(0)).map_err(|error| error.to_string())

@@ -14,7 +14,7 @@ const ROUTINGS: [Routing; 4] = [
 ];
 
 fn cluster(node: &str, fabric: Fabric) -> Cluster {
-    let mut cluster = Catalogue::builtin().cluster(node).unwrap();
+    let mut cluster = Catalogue::builtin().cluster(node).expect("it is built in");
     cluster.fabric = fabric;
     cluster
 }
@@ -124,9 +124,9 @@ fn a_dragonfly_needs_at_most_three_hops_and_valiant_more() {
 }
 
 fn degraded(cluster: &Cluster, nodes: u32, what: &[&str]) -> Network {
-    let mut network = Network::new(cluster, nodes).unwrap();
+    let mut network = Network::new(cluster, nodes).expect("it fits");
     for text in what {
-        network.degrade(&text.parse().unwrap()).unwrap();
+        network.degrade(&text.parse().expect("it is well written")).expect("there is such a part");
     }
     network
 }

@@ -264,13 +264,12 @@ impl Transfers<'_> {
                         let from = Nic { node: source.node, nic };
                         self.list.push((Way::Between { from, to: into }, bytes));
                     };
-                    match users[from].iter().find(|(own, _)| *own == nic) {
-                        Some(_) if self.crosses_rails_within => {
-                            push(nic, part * senders * receivers)
-                        }
-                        _ => users[from]
-                            .iter()
-                            .for_each(|&(own, senders)| push(own, part * senders * receivers)),
+                    let same_rail = users[from].iter().any(|(own, _)| *own == nic);
+                    if self.crosses_rails_within && same_rail {
+                        push(nic, part * senders * receivers);
+                    } else {
+                        let own = users[from].iter();
+                        own.for_each(|&(own, senders)| push(own, part * senders * receivers));
                     }
                 }
             }
