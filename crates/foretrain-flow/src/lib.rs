@@ -29,10 +29,12 @@
 //! *Architecture invariant:* this crate performs no IO, reads no clock and draws no random
 //! numbers; equal input gives equal bytes.
 
+mod flows;
 mod max_min;
 mod paths;
-pub mod simulate;
+mod simulate;
 
+pub use flows::{Flow, Flows};
 pub use max_min::{Demand, Fair, Solver, max_min};
 pub use paths::Paths;
-pub use simulate::{Flow, Flows, Outcome, simulate};
+pub use simulate::{Outcome, simulate};
