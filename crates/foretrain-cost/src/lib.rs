@@ -21,6 +21,7 @@
 
 pub mod calibrate;
 pub mod collective;
+pub mod congestion;
 pub mod kernel;
 pub mod nccl_tuner;
 

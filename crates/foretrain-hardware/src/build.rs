@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foretrain_core::{Bandwidth, DType, FlopRate, Nanos, suggest};
+use foretrain_core::{Bandwidth, DType, FlopRate, suggest};
 
 use crate::book::{Book, fold};
-use crate::cluster::{Cluster, Fabric, Level};
+use crate::cluster::{Cluster, Fabric};
 use crate::device::Device;
+use crate::fabrics::{self, check_topology, fault_of, named_fabric, topology};
 use crate::node::{Interconnect, LinkKind, NicKind, Node};
 use crate::physics;
 use crate::product;
 use crate::quantity::{Text, shown};
 use crate::read::Fault;
-use crate::spec::{ClusterSpec, DeviceSpec, LevelSpec, NodeSpec, Ordered, Spec};
+use crate::spec::{ClusterSpec, DeviceSpec, NodeSpec, Ordered, Spec};
+use crate::topology::{Topology, grid_nodes};
 
 /// The figure, or what to write.
 fn need<S: Spec, T>(name: &str, figure: Option<T>, example: &str) -> Result<T, Fault> {
@@ -25,7 +27,7 @@ fn need<S: Spec, T>(name: &str, figure: Option<T>, example: &str) -> Result<T, F
 }
 
 /// "did you mean", or where the list is.
-fn or_list(fault: Fault, wrong: &str, names: impl Iterator<Item = String>) -> Fault {
+pub(crate) fn or_list(fault: Fault, wrong: &str, names: impl Iterator<Item = String>) -> Fault {
     let names: Vec<String> = names.collect();
     let fault = match suggest::nearest(wrong, names.iter().map(String::as_str)) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
@@ -260,7 +262,12 @@ fn nics(name: &str, spec: &NodeSpec, assume: &mut impl FnMut(&str, &str)) -> Res
 pub(crate) fn cluster_of(book: &Book, node: &Node) -> Result<Cluster, Fault> {
     let fabric = match &node.fabric {
         Some(name) => named_fabric(book, name, &["nodes", &node.name, "fabric"])?,
-        None => Fabric { name: "none".into(), levels: Vec::new(), rail_optimised: false },
+        None => Fabric {
+            name: "none".into(),
+            levels: Vec::new(),
+            rail_optimised: false,
+            topology: Topology::FatTree,
+        },
     };
     Ok(Cluster {
         name: node.name.clone(),
@@ -297,7 +304,7 @@ pub(crate) fn cluster(
         cluster.fabric = named_fabric(book, fabric, &["clusters", name, "fabric"])?;
     }
     if let Some(levels) = &spec.levels {
-        cluster.fabric.levels = self::levels(levels, &["clusters", name, "levels"])?;
+        cluster.fabric.levels = fabrics::levels(levels, &["clusters", name, "levels"])?;
         name.clone_into(&mut cluster.fabric.name);
     }
     if let Some(rail_optimised) = spec.rail_optimised {
@@ -307,6 +314,14 @@ pub(crate) fn cluster(
         let calibration = calibration.build(&["clusters", name, "collectives"])?;
         cluster.collectives = Some(Arc::new(calibration));
     }
+    if spec.levels.is_some() || spec.topology.is_some() || spec.dimensions.is_some() {
+        let known = std::mem::take(&mut cluster.fabric.topology);
+        let known = if spec.levels.is_some() { Topology::FatTree } else { known };
+        let path = ["clusters", name];
+        cluster.fabric.topology =
+            topology(spec.topology, spec.dimensions.as_deref(), known, &path)?;
+        check_topology(&cluster.fabric, &path)?;
+    }
     check_size(&cluster)?;
     Ok(cluster)
 }
@@ -314,77 +329,17 @@ pub(crate) fn cluster(
 /// A cluster of stated size must be connectable.
 fn check_size(cluster: &Cluster) -> Result<(), Fault> {
     let Some(nodes) = cluster.nodes else { return Ok(()) };
-    cluster.levels_for(nodes).map(|_| ()).map_err(|error| {
-        let fault = Fault::new(&["clusters", &cluster.name, "nodes"], error.message());
-        error.hints().iter().cloned().fold(fault, Fault::hint)
-    })
-}
-
-fn named_fabric(book: &Book, name: &str, path: &[&str]) -> Result<Fabric, Fault> {
-    let spec = book.fabrics.get(name).ok_or_else(|| {
-        let fault = Fault::new(path, format!("no fabric {}", shown(name)));
-        or_list(fault, name, book.fabrics.names().map(str::to_owned))
-    })?;
-    let rows = spec.levels.as_deref().unwrap_or_default();
-    Ok(Fabric {
-        name: name.to_owned(),
-        levels: levels(rows, &["fabrics", name, "levels"])?,
-        rail_optimised: spec.rail_optimised.unwrap_or(false),
-    })
-}
-
-fn levels(rows: &[LevelSpec], path: &[&str]) -> Result<Vec<Level>, Fault> {
-    const MOST: usize = 8;
-    if rows.is_empty() || rows.len() > MOST {
-        let message = format!("expected 1 to {MOST} levels, found {}", rows.len());
-        return Err(Fault::new(path, message)
-            .hint("add a level such as `{ name = \"leaf\", nodes = 32, latency = \"2 us\" }`"));
+    if let Topology::Torus { dimensions } = &cluster.fabric.topology
+        && grid_nodes(dimensions) < u64::from(nodes)
+    {
+        let message = format!("{nodes} nodes on a torus of {dimensions:?}");
+        return Err(Fault::new(&["clusters", &cluster.name, "nodes"], message)
+            .hint("the product of the dimensions is at least the number of nodes"));
     }
-    let mut levels: Vec<Level> = Vec::with_capacity(rows.len());
-    for (at, row) in rows.iter().enumerate() {
-        let level = level(at, row, rows.len(), path)?;
-        if let Some(below) = levels.last()
-            && (below.nodes >= level.nodes || below.latency > level.latency)
-        {
-            let message = format!(
-                "{} ({} nodes, {}) is not larger and farther than {} ({} nodes, {})",
-                level.name, level.nodes, level.latency, below.name, below.nodes, below.latency
-            );
-            return Err(level_fault(at, path, message)
-                .hint("order levels from the nodes outwards; nodes and latency grow"));
-        }
-        levels.push(level);
-    }
-    Ok(levels)
-}
-
-fn level_fault(at: usize, path: &[&str], message: String) -> Fault {
-    let at = at.to_string();
-    Fault::new(&[path, &[at.as_str()]].concat(), message)
-}
-
-fn level(at: usize, row: &LevelSpec, rows: usize, path: &[&str]) -> Result<Level, Fault> {
-    let nodes = match row.nodes {
-        Some(count) => count.0,
-        None if at + 1 == rows => Level::UNBOUNDED,
-        None => {
-            return Err(level_fault(at, path, "only the last level may leave out nodes".into())
-                .hint("add `nodes = 32`: how many nodes meet at this level"));
-        }
-    };
-    let latency: Nanos = match row.latency {
-        Some(time) => time.0,
-        None => {
-            return Err(level_fault(at, path, "the level lacks its latency".into())
-                .hint("add `latency = \"2 us\"`: one way, through this level"));
-        }
-    };
-    Ok(Level {
-        name: row.name.clone().unwrap_or_else(|| format!("level {}", at + 1)),
-        nodes,
-        oversubscription: row.oversubscription.map_or(1.0, |ratio| ratio.0),
-        latency,
-    })
+    cluster
+        .levels_for(nodes)
+        .map(|_| ())
+        .map_err(|error| fault_of(&error, &["clusters", &cluster.name, "nodes"]))
 }
 
 /// An alias that names two things would make look-ups depend on order.

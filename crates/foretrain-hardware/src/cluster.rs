@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::collectives::Calibration;
 use crate::node::Node;
 use crate::source::Source;
+use crate::topology::Topology;
 
 /// One switching level, counted from the nodes outwards.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +39,8 @@ pub struct Fabric {
     /// The i-th NIC of every node hangs off the same leaf switch, so equal local ranks meet at
     /// the first level.
     pub rail_optimised: bool,
+    /// How the switches of the levels are wired.
+    pub topology: Topology,
 }
 
 /// Nodes of one type and their fabric.

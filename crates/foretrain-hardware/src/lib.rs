@@ -67,9 +67,11 @@ pub mod collectives;
 pub mod device;
 pub mod node;
 pub mod source;
+pub mod topology;
 
 mod book;
 mod build;
+mod fabrics;
 mod physics;
 mod product;
 mod quantity;
@@ -82,3 +84,4 @@ pub use collectives::Calibration;
 pub use device::{Device, DeviceKind};
 pub use node::{CpuVendor, Interconnect, LinkKind, NicKind, Node};
 pub use source::Source;
+pub use topology::Topology;

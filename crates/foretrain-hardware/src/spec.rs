@@ -202,6 +202,8 @@ spec!(
     /// `[fabrics.NAME]`.
     FabricSpec, "fabrics", "fabric",
     figures {
+        topology: TopologyKind,
+        dimensions: Vec<Count<1, 65_536>>,
         rail_optimised: bool,
         levels: Vec<LevelSpec>,
     }
@@ -216,6 +218,8 @@ spec!(
         node: String,
         nodes: Count<1, 1_000_000>,
         fabric: String,
+        topology: TopologyKind,
+        dimensions: Vec<Count<1, 65_536>>,
         rail_optimised: bool,
         levels: Vec<LevelSpec>,
         collectives: CalibrationSpec,
@@ -223,6 +227,15 @@ spec!(
     tables {}
     names { aliases, }
 );
+
+/// How a fabric's levels are wired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TopologyKind {
+    FatTree,
+    Dragonfly,
+    Torus,
+}
 
 /// One switching level of a fabric, nearest the nodes first.
 #[derive(Clone, Debug, Default, serde::Deserialize)]

@@ -5,6 +5,7 @@ mod cost;
 mod gradients;
 mod held_up;
 mod layout;
+mod links;
 mod noise;
 mod notes;
 mod origin;

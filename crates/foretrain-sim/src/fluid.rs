@@ -5,6 +5,7 @@
 //! Only devices and resources where something started or ended are looked at again, with what is
 //! connected to them by tasks that use several resources.
 
+use foretrain_flow::{Demand, Paths, max_min};
 use foretrain_graph::QueueKind;
 
 use crate::error::SimError;
@@ -364,43 +365,24 @@ impl<'a> Fluid<'a> {
         self.dirty_resources.clear();
     }
 
-    /// Progressive filling: all rates rise together until a flow has all it can use or a resource
-    /// is used up; those flows stay there and the others rise on.
+    /// Max-min fair rates of activities that use no resources but the dirty ones.
     fn fill(&self, leaders: &[u32]) -> Vec<(u32, f64)> {
-        // Leader, most it can use, how fast its rate rises.
-        let mut open: Vec<(u32, f64, f64)> =
-            leaders.iter().map(|&leader| (leader, self.cap(leader), self.weight(leader))).collect();
         let resources = &self.dirty_resources.list;
-        let mut spare: Vec<f64> =
+        let capacities: Vec<f64> =
             resources.iter().map(|&r| self.sharers.capacities[r as usize]).collect();
-        let place = |resource: u32| resources.binary_search(&resource).unwrap_or_default();
-        let mut rates = Vec::with_capacity(open.len());
-        while !open.is_empty() {
-            let mut slope = vec![0.0; spare.len()];
-            for &(leader, _, weight) in &open {
-                for &(resource, amount) in &self.flows[leader as usize].demands {
-                    slope[place(resource)] += amount * weight;
-                }
-            }
-            let full = |place: usize| spare[place].max(0.0) / slope[place];
-            let level_of = |(leader, cap, weight): (u32, f64, f64)| {
-                let demands = self.flows[leader as usize].demands.iter();
-                demands.map(|&(resource, _)| full(place(resource))).fold(cap / weight, f64::min)
-            };
-            let level = open.iter().map(|&flow| level_of(flow)).fold(f64::INFINITY, f64::min);
-            let limit = level * (1.0 + 1e-12);
-            let (done, rest): (Vec<_>, Vec<_>) =
-                open.iter().partition(|&&flow| level_of(flow) <= limit);
-            for (leader, cap, weight) in done {
-                let rate = (level * weight).min(cap).max(MIN_RATE);
-                for &(resource, amount) in &self.flows[leader as usize].demands {
-                    spare[place(resource)] -= amount * rate;
-                }
-                rates.push((leader, rate));
-            }
-            open = rest;
+        let place = |resource: u32| resources.binary_search(&resource).unwrap_or_default() as u32;
+        let (mut paths, mut wanted) = (Paths::new(), Vec::with_capacity(leaders.len()));
+        for &leader in leaders {
+            let demands = self.flows[leader as usize].demands.iter();
+            paths.push(demands.map(|&(resource, amount)| (place(resource), amount)));
+            wanted.push(Demand {
+                weight: self.weight(leader),
+                cap: self.cap(leader),
+                ..Demand::default()
+            });
         }
-        rates
+        let fair = max_min(&capacities, &paths, &wanted);
+        leaders.iter().zip(fair).map(|(&leader, fair)| (leader, fair.rate.max(MIN_RATE))).collect()
     }
 
     fn weight(&self, leader: u32) -> f64 {

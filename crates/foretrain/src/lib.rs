@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`core`] | units, estimates with intervals and evidence, errors for people, the ledger |
 //! | [`graph`] | the attributed step graph: nodes, edges, attributes, queries, one-file format |
-//! | [`hardware`] | devices, nodes, clusters, with the source of every figure |
+//! | [`hardware`] | devices, nodes, clusters, with the source of every figure; networks and routes |
+//! | [`flow`] | max-min fair rates and ends of flows over shared links |
 //! | [`trace`] | columnar traces: steps, collectives, clock alignment, graphs from traces |
 //! | [`ingest`] | readers of profiler traces, execution traces and Chakra |
 //! | [`cost`] | times of collectives and kernels |
@@ -74,6 +75,7 @@
 
 pub use foretrain_core as core;
 pub use foretrain_cost as cost;
+pub use foretrain_flow as flow;
 pub use foretrain_graph as graph;
 pub use foretrain_hardware as hardware;
 pub use foretrain_ingest as ingest;

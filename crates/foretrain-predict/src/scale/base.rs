@@ -7,6 +7,7 @@ use foretrain_rewrite::backward_passes;
 
 use super::cost::Machines;
 use super::gradients::has_backward;
+use super::links::{Transfer, alone};
 use super::noise::Noise;
 use super::notes::{describe_base, role_evidence, warn_about_communication};
 use super::origin::Origin;
@@ -69,6 +70,7 @@ impl<'a> Base<'a> {
             Some(cluster) => Some(cluster.clone()),
             None => recorded_cluster(catalogue, &origin, &mut evidence, &mut warnings),
         };
+        take_out_sharing(&mut ranks, from.as_ref(), cluster, &mut evidence)?;
         let scale = ComputeScale::new(catalogue, &origin, cluster, from.as_ref());
         let compute_spread = scale.apply(ranks.lead_graph(), &mut evidence, &mut warnings);
         for graph in ranks.other_graphs() {
@@ -113,6 +115,7 @@ impl<'a> Base<'a> {
         Machines {
             layout: &class.layout,
             transfers: &class.transfers,
+            alone: &class.alone,
             from: self.from.as_ref(),
             to: self.cluster,
         }
@@ -233,6 +236,37 @@ impl<'a> Base<'a> {
         }
         evidence
     }
+}
+
+/// Notes for every transfer how long it would have taken without others on the same links.
+fn take_out_sharing(
+    ranks: &mut Ranks,
+    from: Option<&Cluster>,
+    to: &Cluster,
+    evidence: &mut Vec<Evidence>,
+) -> Result<()> {
+    for class in &mut ranks.classes {
+        let (layout, transfers) = (&class.layout, &class.transfers);
+        let machines = Machines { layout, transfers, alone: &class.alone, from, to };
+        let uses = machines.recorded_uses(&class.graph)?;
+        let replayed: Vec<Transfer> =
+            class.replayed.iter().map(|one| one.without_wait(&class.transfers)).collect();
+        class.alone = alone(&replayed, &uses);
+    }
+    let lead = ranks.lead();
+    if !lead.alone.is_empty() {
+        evidence.push(Evidence::new(
+            EvidenceKind::Inferred,
+            "transfers that overlapped",
+            format!(
+                "{} of {} recorded transfers shared a link with others: they are simulated at full rate, and share where they meet",
+                lead.alone.len(),
+                lead.replayed.len()
+            ),
+            0.1,
+        ));
+    }
+    Ok(())
 }
 
 /// What is not understood cannot be extrapolated.

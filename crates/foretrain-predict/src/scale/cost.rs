@@ -10,6 +10,7 @@ use foretrain_rewrite::{CollectiveNode, collectives};
 use rustc_hash::FxHashMap;
 
 use super::layout::Layout;
+use super::links::LinkUse;
 use crate::answer::ScaledCollective;
 use crate::roles::Role;
 use crate::transfer::Transfers;
@@ -25,6 +26,8 @@ pub(super) struct Cost {
     pub(super) ratio: f64,
     /// Members of the group at this size.
     pub(super) ranks: u32,
+    /// What it takes of its rank's links.
+    pub(super) links: LinkUse,
 }
 
 /// The communication nodes of a step and what each costs.
@@ -34,6 +37,8 @@ pub(super) type Costs = Vec<(NodeId, Cost)>;
 pub(super) struct Machines<'a> {
     pub(super) layout: &'a Layout,
     pub(super) transfers: &'a Transfers,
+    /// Part of each recorded transfer that is not due to others on the same links.
+    pub(super) alone: &'a FxHashMap<NodeId, f64>,
     pub(super) from: Option<&'a Cluster>,
     pub(super) to: &'a Cluster,
 }
@@ -64,14 +69,19 @@ impl Machines<'_> {
     fn cost(&self, node: &CollectiveNode, fabrics: &Fabrics) -> Cost {
         let transfer = self.transfers.of(node.id, node.work);
         let wait = (node.work - transfer).clamp_positive();
+        let transfer = transfer.scale(self.alone.get(&node.id).copied().unwrap_or(1.0));
         let ranks = fabrics.to.as_ref().map_or(0, |to| to.ranks);
         if ranks == 1 {
             // A group of one member neither moves data nor waits.
             let time = Estimate::exact(Nanos::ZERO);
-            return Cost { time, wait: Nanos::ZERO, ratio: 0.0, ranks };
+            let links = LinkUse::default();
+            return Cost { time, wait: Nanos::ZERO, ratio: 0.0, ranks, links };
         }
-        let call =
-            node.bytes.map(|bytes| CollectiveCall { kind: node.kind, bytes, dtype: node.dtype });
+        let call = call(node);
+        let links = match (&call, &fabrics.to) {
+            (Some(call), Some(to)) => LinkUse::of(call, to),
+            _ => LinkUse::default(),
+        };
         let (time, ratio) = match (call, &fabrics.from, &fabrics.to) {
             (Some(call), Some(from), Some(to)) => {
                 let Rescaled { time, ratio, .. } = rescale(transfer, &call, from, to);
@@ -81,7 +91,28 @@ impl Machines<'_> {
             (Some(call), None, Some(to)) => (collective_time(&call, to).time, 1.0),
             _ => (Estimate::with_relative_spread(transfer, 0.3), 1.0),
         };
-        Cost { time, wait, ratio, ranks }
+        Cost { time, wait, ratio, ranks, links }
+    }
+
+    /// What each communication node took of its rank's links where it was recorded, if that is
+    /// known.
+    pub(super) fn recorded_uses(&self, graph: &StepGraph) -> Result<FxHashMap<NodeId, LinkUse>> {
+        let mut fabrics: FxHashMap<GroupId, Fabric> = FxHashMap::default();
+        let mut uses = FxHashMap::default();
+        for node in collectives(graph) {
+            let (Some(from), Some(group), Some(call)) = (self.from, node.group, call(&node)) else {
+                continue;
+            };
+            let fabric = match fabrics.entry(group) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let (recorded, _) = self.layout.placements(graph, group.index(), 1);
+                    new.insert(Fabric::for_group(from, &recorded)?)
+                }
+            };
+            uses.insert(node.id, LinkUse::of(&call, fabric));
+        }
+        Ok(uses)
     }
 
     fn fabrics(&self, graph: &StepGraph, node: &CollectiveNode, replicas: u32) -> Result<Fabrics> {
@@ -134,4 +165,8 @@ impl Machines<'_> {
             None => Role::Unknown,
         }
     }
+}
+
+fn call(node: &CollectiveNode) -> Option<CollectiveCall> {
+    node.bytes.map(|bytes| CollectiveCall { kind: node.kind, bytes, dtype: node.dtype })
 }

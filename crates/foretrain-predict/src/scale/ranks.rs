@@ -6,10 +6,12 @@ use foretrain_core::stats::median;
 use foretrain_core::{Evidence, EvidenceKind, InputError, Nanos, Result};
 use foretrain_graph::{CollectiveKind, Group, Job, NodeId, StepGraph};
 use foretrain_rewrite::{collectives, recost_collectives};
+use rustc_hash::FxHashMap;
 
 use super::layout::Layout;
+use super::links::{Transfer, replayed_transfers};
 use super::origin::Origin;
-use super::steady::settled;
+use super::steady::settled_timeline;
 use crate::joint::{Joint, Member, join};
 use crate::recording::Recording;
 use crate::roles::{GivenRole, Role};
@@ -25,6 +27,10 @@ pub(super) struct Class {
     pub(super) layout: Layout,
     /// How its recorded communication splits into transfer and waiting.
     pub(super) transfers: Transfers,
+    /// When its communication moved data in the replay.
+    pub(super) replayed: Vec<Transfer>,
+    /// Part of each transfer that is not due to others on the same links.
+    pub(super) alone: FxHashMap<NodeId, f64>,
     /// Number of the model replica it belongs to, among those at hand.
     replica: usize,
 }
@@ -32,7 +38,8 @@ pub(super) struct Class {
 impl Class {
     fn new(origin: Origin, graph: StepGraph, transfers: Transfers, roles: &[GivenRole]) -> Self {
         let layout = Layout::new(origin.world_size, &graph, roles);
-        Self { origin, graph, layout, transfers, replica: 0 }
+        let (replayed, alone) = (Vec::new(), FxHashMap::default());
+        Self { origin, graph, layout, transfers, replayed, alone, replica: 0 }
     }
 }
 
@@ -119,8 +126,10 @@ impl Ranks {
         Self::alone(Class::new(origins[lead].clone(), graph, transfers, roles))
     }
 
-    fn alone(class: Class) -> Result<Self> {
-        let (replayed, _) = settled(&Job::uniform(class.graph.clone(), 1))?;
+    fn alone(mut class: Class) -> Result<Self> {
+        let job = Job::uniform(class.graph.clone(), 1);
+        let (timeline, replayed, _) = settled_timeline(&job, &[])?;
+        class.replayed = replayed_transfers(&job, &timeline).remove(0);
         Ok(Self { classes: vec![class], lead: 0, is_joint: false, replayed })
     }
 
@@ -144,7 +153,11 @@ impl Ranks {
             }
         }
         let job = Job::from_ranks(classes.iter().map(|class| class.graph.clone()));
-        let (replayed, _) = settled(&job).map_err(|error| error.message().to_owned())?;
+        let (timeline, replayed, _) =
+            settled_timeline(&job, &[]).map_err(|error| error.message().to_owned())?;
+        for (class, transfers) in classes.iter_mut().zip(replayed_transfers(&job, &timeline)) {
+            class.replayed = transfers;
+        }
         let left_out = match at_hand - classes.len() {
             0 => String::new(),
             n => format!(", {n} like them left out to answer in time"),

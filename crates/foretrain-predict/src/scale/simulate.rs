@@ -1,8 +1,8 @@
 //! One job size, simulated.
 
-use foretrain_core::{Estimate, Nanos, Result};
-use foretrain_cost::{Fabric, GroupPlacement};
-use foretrain_graph::{Job, NodeId, RankClass, StepGraph};
+use foretrain_core::{Bytes, Estimate, Nanos, Result};
+use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement};
+use foretrain_graph::{CollectiveKind, Job, NodeId, RankClass, StepGraph};
 use foretrain_sim::Timeline;
 use rustc_hash::FxHashMap;
 
@@ -11,6 +11,7 @@ use super::base::Base;
 use super::cost::{Cost, Costs};
 use super::gradients::{has_backward, insert_gradients};
 use super::held_up::held_up;
+use super::links::LinkUse;
 use super::ranks::Class;
 use super::steady::{settled, settled_timeline};
 use crate::answer::HeldUp;
@@ -49,7 +50,7 @@ impl Base<'_> {
         let classes = graphs.into_iter().map(|graph| RankClass { graph, multiplicity: each });
         let mut job = Job { classes: classes.collect() };
         set_communication(&mut job, &costs, |time| time.value);
-        let (timeline, settled, converged) = settled_timeline(&job)?;
+        let (timeline, settled, converged) = settled_timeline(&job, &costs)?;
         let class = &timeline.classes[0];
         let to = class.iteration_end.last().copied().unwrap_or(settled);
         let waits: FxHashMap<NodeId, Nanos> =
@@ -108,7 +109,7 @@ impl Base<'_> {
         }
         let mut job = simulated.job.clone();
         set_communication(&mut job, &simulated.costs, pick);
-        settled(&job).map(|(step, _)| step)
+        settled(&job, &simulated.costs).map(|(step, _)| step)
     }
 
     /// Gradient buckets where the recording has one replica and the size asked for more.
@@ -132,8 +133,13 @@ impl Base<'_> {
         let buckets = options.buckets;
         let inserted =
             insert_gradients(graph, name, replicas, &fabric, buckets, options.gradient_bytes)?;
-        let cost = |time| Cost { time, wait: Nanos::ZERO, ratio: 1.0, ranks: replicas };
-        Ok(inserted.into_iter().map(|(id, time)| (id, cost(time))).collect())
+        let cost = |id: NodeId, time| {
+            let bytes = graph.node(id).bytes.unwrap_or(Bytes::new(0));
+            let call = CollectiveCall::new(CollectiveKind::AllReduce, bytes);
+            let links = LinkUse::of(&call, &fabric);
+            Cost { time, wait: Nanos::ZERO, ratio: 1.0, ranks: replicas, links }
+        };
+        Ok(inserted.into_iter().map(|(id, time)| (id, cost(id, time))).collect())
     }
 }
 

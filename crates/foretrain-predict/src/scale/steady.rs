@@ -5,6 +5,8 @@ use foretrain_graph::{Job, RankClass};
 use foretrain_sim::{SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
+use super::cost::Costs;
+use super::links::share_links;
 use crate::answer::CriticalPart;
 use crate::replay::run;
 
@@ -15,22 +17,26 @@ const MORE_ITERATIONS: u32 = 32;
 /// Settled: successive steps differ by less than this fraction.
 const TOLERANCE: f64 = 0.005;
 
-/// The steady step time of a job.
-pub(super) fn settled(job: &Job) -> Result<(Nanos, bool)> {
-    settled_timeline(job).map(|(_, step, converged)| (step, converged))
+/// The steady step time of a job, its communication sharing links as `costs` say.
+pub(super) fn settled(job: &Job, costs: &[Costs]) -> Result<(Nanos, bool)> {
+    settled_timeline(job, costs).map(|(_, step, converged)| (step, converged))
 }
 
-pub(super) fn settled_timeline(job: &Job) -> Result<(Timeline, Nanos, bool)> {
+pub(super) fn settled_timeline(job: &Job, costs: &[Costs]) -> Result<(Timeline, Nanos, bool)> {
+    let mut options = SimOptions::default();
+    share_links(&mut options, job, costs);
     let source = &job.classes[0].graph.meta.source;
     let repeats = |class: &RankClass| class.graph.edges().iter().any(|edge| edge.distance > 0);
     if !job.classes.iter().any(repeats) {
         // One pass, of which nobody knows how the next follows it.
-        let timeline = run(job, &SimOptions::iterations(1), source)?;
+        options.iterations = 1;
+        let timeline = run(job, &options, source)?;
         let step = timeline.makespan();
         return Ok((timeline, step, true));
     }
     for iterations in [ITERATIONS, MORE_ITERATIONS] {
-        let timeline = run(job, &SimOptions::iterations(iterations), source)?;
+        options.iterations = iterations;
+        let timeline = run(job, &options, source)?;
         let steady = timeline.steady_step_time();
         if steady.converged(TOLERANCE) || iterations == MORE_ITERATIONS {
             let converged = steady.converged(TOLERANCE);
