@@ -56,6 +56,10 @@ fn summary_row(set: &SetReport) -> String {
 
 fn section(out: &mut String, set: &SetReport) {
     let _ = write!(out, "\n## {} on {}\n\n{}\n", set.name, set.on, set.about);
+    if let Some(median) = set.group_median() {
+        let groups = set.groups.len();
+        let _ = write!(out, "\nMedian MAPE of the {groups} rows below: {} %.\n", number(median));
+    }
     if !set.groups.is_empty() {
         out.push_str("\n| file | n | MAPE | bias | worst | at |\n|---|---:|---:|---:|---:|---|\n");
         for group in &set.groups {

@@ -1,5 +1,6 @@
 //! What a validation run reports.
 
+use foretrain_core::stats::median;
 use serde::Serialize;
 
 use super::metrics::{Scores, scores};
@@ -125,6 +126,15 @@ impl SetReport {
             skipped,
             rows: if keep_rows { rows } else { Vec::new() },
         }
+    }
+}
+
+impl SetReport {
+    /// Median of the groups' MAPE, percent: each file or machine counts once, however many rows it
+    /// has. `None` for fewer than two groups.
+    pub fn group_median(&self) -> Option<f64> {
+        let each: Vec<f64> = self.groups.iter().map(|group| group.scores.mape).collect();
+        if each.len() < 2 { None } else { median(&each) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The JSON of `validate`. Errors are in percent of the measured value.
 
-use foretrain_predict::validate::{Row, SetReport, ValidationReport};
+use foretrain_predict::validate::{Group, Row, SetReport, ValidationReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -36,11 +36,52 @@ pub struct ValidationSetReport {
     pub coverage80: Option<f64>,
     /// Somebody else's error on the same rows.
     pub reference: Option<ReferenceReport>,
+    /// Median of the groups' MAPE; `null` for fewer than two groups.
+    pub group_median_mape: Option<f64>,
+    /// The rows summed up by file or machine.
+    pub groups: Vec<GroupScores>,
     /// What was left out.
     pub skipped: Vec<SkippedReport>,
     /// All rows, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Vec<RowReport>>,
+}
+
+/// The rows of one file or machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct GroupScores {
+    /// File, run or machine.
+    pub what: String,
+    /// Rows.
+    pub n: usize,
+    /// Mean absolute error.
+    pub mape: f64,
+    /// Median absolute error.
+    pub median_ape: f64,
+    /// Mean signed error.
+    pub bias: f64,
+    /// Share of measurements inside the predicted 80 % interval, in percent.
+    pub coverage80: Option<f64>,
+    /// The row with the largest error.
+    pub worst: String,
+    /// That error, signed.
+    pub worst_error: f64,
+}
+
+impl From<&Group> for GroupScores {
+    fn from(group: &Group) -> Self {
+        let scores = &group.scores;
+        Self {
+            what: group.what.clone(),
+            n: scores.n,
+            mape: finite(scores.mape),
+            median_ape: finite(scores.median_ape),
+            bias: finite(scores.bias),
+            coverage80: scores.coverage80.map(finite),
+            worst: group.worst.clone(),
+            worst_error: finite(group.worst_error),
+        }
+    }
 }
 
 /// Somebody else's error.
@@ -102,6 +143,8 @@ impl ValidationSetReport {
             coverage80: scores.and_then(|s| s.coverage80).map(finite),
             reference: reference
                 .map(|r| ReferenceReport { who: r.who.clone(), mape: finite(r.mape) }),
+            group_median_mape: set.group_median().map(finite),
+            groups: set.groups.iter().map(Into::into).collect(),
             skipped: set
                 .skipped
                 .iter()

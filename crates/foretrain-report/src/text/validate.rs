@@ -81,6 +81,10 @@ fn details(set: &SetReport, sheet: &mut Sheet) {
     }
     let worst =
         set.groups.iter().max_by(|a, b| a.worst_error.abs().total_cmp(&b.worst_error.abs()));
+    if let Some(median) = set.group_median() {
+        let text = format!("{median:.2} % over {}", counted(set.groups.len(), "file or machine"));
+        sheet.paragraph("median MAPE: ", &text);
+    }
     if let Some(worst) = worst {
         let text = format!("{:+.2} %, {} of {}", worst.worst_error, worst.worst, worst.what);
         sheet.paragraph("worst: ", &name(&text, 200));

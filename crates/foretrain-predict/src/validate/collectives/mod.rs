@@ -58,6 +58,9 @@ impl Split<'_> {
         if self.asked.is_empty() {
             return;
         }
+        let both =
+            self.given.iter().find(|given| self.asked.iter().any(|a| std::ptr::eq(*a, **given)));
+        assert!(both.is_none(), "{}: a row is given and asked: {both:?}", self.group);
         match self.calibrated() {
             Ok(cluster) => ask(&cluster, &self.group, &self.asked, outcome),
             Err(error) => {
