@@ -119,6 +119,8 @@ fn validate_fits_its_schema_and_holds_only_sets() {
         [
             "bias",
             "coverage80",
+            "group_median_mape",
+            "groups",
             "mape",
             "max_ape",
             "median_ape",
