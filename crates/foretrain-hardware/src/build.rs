@@ -266,6 +266,7 @@ pub(crate) fn cluster_of(book: &Book, node: &Node) -> Result<Cluster, Fault> {
             name: "none".into(),
             levels: Vec::new(),
             rail_optimised: false,
+            in_network_reduction: false,
             topology: Topology::FatTree,
         },
     };
@@ -309,6 +310,9 @@ pub(crate) fn cluster(
     }
     if let Some(rail_optimised) = spec.rail_optimised {
         cluster.fabric.rail_optimised = rail_optimised;
+    }
+    if let Some(reduces) = spec.in_network_reduction {
+        cluster.fabric.in_network_reduction = reduces;
     }
     if let Some(calibration) = &spec.collectives {
         let calibration = calibration.build(&["clusters", name, "collectives"])?;

@@ -39,6 +39,9 @@ pub struct Fabric {
     /// The i-th NIC of every node hangs off the same leaf switch, so equal local ranks meet at
     /// the first level.
     pub rail_optimised: bool,
+    /// The switches reduce what passes them (InfiniBand SHARP), so an all-reduce crosses each link
+    /// once.
+    pub in_network_reduction: bool,
     /// How the switches of the levels are wired.
     pub topology: Topology,
 }

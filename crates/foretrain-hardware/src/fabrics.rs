@@ -21,6 +21,7 @@ pub(crate) fn named_fabric(book: &Book, name: &str, path: &[&str]) -> Result<Fab
         name: name.to_owned(),
         levels: levels(rows, &["fabrics", name, "levels"])?,
         rail_optimised: spec.rail_optimised.unwrap_or(false),
+        in_network_reduction: spec.in_network_reduction.unwrap_or(false),
         topology: topology(spec.topology, spec.dimensions.as_deref(), Topology::FatTree, &path)?,
     };
     check_topology(&fabric, &path)?;

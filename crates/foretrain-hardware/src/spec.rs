@@ -205,6 +205,7 @@ spec!(
         topology: TopologyKind,
         dimensions: Vec<Count<1, 65_536>>,
         rail_optimised: bool,
+        in_network_reduction: bool,
         levels: Vec<LevelSpec>,
     }
     tables {}
@@ -221,6 +222,7 @@ spec!(
         topology: TopologyKind,
         dimensions: Vec<Count<1, 65_536>>,
         rail_optimised: bool,
+        in_network_reduction: bool,
         levels: Vec<LevelSpec>,
         collectives: CalibrationSpec,
     }

@@ -86,6 +86,7 @@ impl Fabric {
                 extra_latency: beyond_first.clamp_positive(),
                 late: None,
             },
+            in_network_reduction: cluster.fabric.in_network_reduction,
             levels: levels
                 .iter()
                 .map(|level| SwitchLevel {

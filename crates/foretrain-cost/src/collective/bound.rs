@@ -12,7 +12,7 @@ use super::time::CollectiveCall;
 /// narrowest of a rank's links and a node's NICs.
 ///
 /// Within a node an all-reduce needs `2(r-1)/r` of its size per rank, or all of it once where the
-/// switch reduces; between nodes `2(N-1)/N` per node, or one swap of the sums for two nodes.
+/// switch reduces; between nodes `2(N-1)/N` per node, or all of it once where the switches between them reduce.
 pub fn lower_bound(call: &CollectiveCall, fabric: &Fabric) -> Nanos {
     if fabric.ranks <= 1 || call.kind == Kind::Barrier {
         return Nanos::ZERO;
@@ -34,6 +34,7 @@ pub fn lower_bound(call: &CollectiveCall, fabric: &Fabric) -> Nanos {
             f64::from(fabric.ranks - local) / f64::from(fabric.ranks) * f64::from(local)
         }
         Kind::Gather | Kind::Scatter => f64::from(fabric.ranks - local) / f64::from(fabric.ranks),
+        Kind::AllReduce | Kind::Unknown if fabric.in_network_reduction => 1.0,
         kind => bus_factor(kind, nodes),
     };
     let nanos = transfer_ns(within * bytes, fabric.intra.bandwidth.get())

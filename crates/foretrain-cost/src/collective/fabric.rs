@@ -104,6 +104,8 @@ pub struct Fabric {
     pub intra: IntraLink,
     /// Between the nodes.
     pub inter: InterLink,
+    /// The switches between the nodes reduce what passes them.
+    pub in_network_reduction: bool,
     /// Levels that the group's traffic passes, nearest the nodes first.
     pub levels: Vec<SwitchLevel>,
     /// CUDA compute capability of the devices.
@@ -128,6 +130,7 @@ impl Fabric {
             ranks_per_node: 1,
             intra: IntraLink { kind: LinkKind::None, generation: None, bandwidth: Bandwidth::ZERO },
             inter: InterLink::new(NicKind::None, Bandwidth::ZERO),
+            in_network_reduction: false,
             levels: Vec::new(),
             compute_capability: None,
             cpu: CpuVendor::Other,

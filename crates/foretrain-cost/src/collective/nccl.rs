@@ -260,6 +260,7 @@ impl<'a> Model<'a> {
             }
         }
         self.switch_reduction(bytes, offers);
+        self.network_reduction(bytes, offers);
     }
 
     /// A chain within nodes, a double binary tree between them. Two nodes only swap their sums;
@@ -316,6 +317,36 @@ impl<'a> Model<'a> {
             .hops(v, 2.0 * self.depth(), Constant::SimpleNet, self.extra())
             .late(self.lateness(2.0));
         offers.push(tree.moves(&[within(Constant::NvlsShare), between]));
+    }
+
+    /// SHARP: the switches between nodes reduce, so a node sends and receives the buffer once,
+    /// however many nodes there are. Within a node NVLink SHARP or a chain sums first.
+    fn network_reduction(&self, bytes: f64, offers: &mut Offers) {
+        let nccl_like = matches!(self.fabric.library, Library::Nccl(_) | Library::Rccl);
+        if !self.fabric.in_network_reduction || !self.multi_node() || !nccl_like {
+            return;
+        }
+        let v = self.values;
+        let net = Candidate::new(Method::CollNet, Some(Protocol::Simple))
+            .starts(v, Constant::Launch)
+            .starts(v, Constant::SimpleNetBase)
+            .hops(v, 2.0, Constant::SimpleNet, self.extra())
+            .late(self.lateness(2.0));
+        let between = (bytes, self.between(Protocol::Simple, None));
+        let net = if self.fabric.has_nvls() && self.local > 2.0 {
+            let share = Constant::NvlsShare;
+            let rate =
+                Rate { rate: self.intra * v[share], by: [Some(share), None], limit: Limit::Within };
+            net.hops(v, 1.0, Constant::NvlsBase, 0.0).moves(&[(bytes, rate), between])
+        } else if self.local > 1.0 {
+            let within = (2.0 * bytes, self.within(Protocol::Simple));
+            net.hops(v, 2.0 * (self.local - 1.0), Constant::SimpleChain, 0.0)
+                .moves(&[within, between])
+        } else {
+            net.moves(&[between])
+        };
+        let exposed = self.exposed_reduction(bytes, net.transfer / 2.0);
+        offers.push(net.reduces(exposed, None));
     }
 
     /// All-gather and reduce-scatter.

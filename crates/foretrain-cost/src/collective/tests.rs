@@ -53,6 +53,7 @@ prop_compose! {
         intra in intra_links(),
         inter in inter_links(),
         library in libraries(),
+        reduces in any::<bool>(),
         oversubscription in 1.0..8.0,
         capability in prop_oneof![Just(None), Just(Some((8, 0))), Just(Some((9, 0))), Just(Some((10, 0)))],
         reduce in prop_oneof![Just(None), (10.0..2000.0).prop_map(Some)],
@@ -63,6 +64,7 @@ prop_compose! {
             ranks_per_node: local,
             intra,
             inter,
+            in_network_reduction: reduces,
             levels: vec![
                 SwitchLevel { nodes: nodes.min(32), oversubscription: 1.0 },
                 SwitchLevel { nodes, oversubscription },
@@ -295,4 +297,18 @@ fn carrying_to_or_from_one_rank() {
     let born = rescale(Nanos::from_millis(1), &call, &one, &many);
     assert_eq!(born.time.value, collective_time(&call, &many).time.value);
     assert_eq!(born.evidence.kind, foretrain_core::EvidenceKind::Assumed);
+}
+
+#[test]
+fn switches_that_reduce_take_each_byte_once() {
+    let plain = group("dgx-h100", 64);
+    let sharp = Fabric { in_network_reduction: true, ..plain.clone() };
+    let call = CollectiveCall::new(Kind::AllReduce, Bytes::from_gib(8));
+    let (ring, net) = (collective_time(&call, &plain), collective_time(&call, &sharp));
+    assert_eq!(net.algorithm, Method::CollNet);
+    // A ring of 8 nodes passes 1.75 of the buffer over each node's NICs.
+    let gain = ring.time.value.nanos() as f64 / net.time.value.nanos() as f64;
+    assert!((1.2..2.2).contains(&gain), "{gain}");
+    let one = Fabric { in_network_reduction: true, ..group("dgx-h100", 8) };
+    assert_eq!(collective_time(&call, &one).algorithm, Method::Nvls);
 }

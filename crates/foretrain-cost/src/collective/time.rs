@@ -47,6 +47,8 @@ pub enum Method {
     Nvls,
     /// NVLink SHARP within nodes, a tree between them.
     NvlsTree,
+    /// Reduction in the switches between nodes (SHARP).
+    CollNet,
     /// Parallel trees of shards, one rank per node.
     Pat,
     /// Every rank with every other.
@@ -66,6 +68,7 @@ impl Method {
             Self::Tree => "Tree",
             Self::Nvls => "NVLS",
             Self::NvlsTree => "NVLSTree",
+            Self::CollNet => "CollNet",
             Self::Pat => "PAT",
             Self::Pairwise => "pairwise",
             Self::PointToPoint => "p2p",

@@ -55,7 +55,7 @@ pub(super) fn transfers(
             all.trees(bytes);
         }
         Method::Nvls => all.switches(bytes),
-        Method::NvlsTree => {
+        Method::NvlsTree | Method::CollNet => {
             all.switches(bytes);
             all.trees(bytes);
         }

@@ -18,6 +18,7 @@ impl Fabric {
             name: "single switch".into(),
             levels,
             rail_optimised: false,
+            in_network_reduction: false,
             topology: Topology::FatTree,
         }
     }
@@ -31,7 +32,13 @@ impl Fabric {
             level("pod", half * half, oversubscription[0], hop.scale(3.0)),
             level("core", 2 * half * half * half, oversubscription[1], hop.scale(5.0)),
         ];
-        Self { name: "fat tree".into(), levels, rail_optimised: false, topology: Topology::FatTree }
+        Self {
+            name: "fat tree".into(),
+            levels,
+            rail_optimised: false,
+            in_network_reduction: false,
+            topology: Topology::FatTree,
+        }
     }
 
     /// Leaves of `unit` nodes, NIC i of each on leaf i, under spines.
@@ -40,7 +47,13 @@ impl Fabric {
             level("leaf", unit.max(1), 1.0, hop),
             level("spine", Level::UNBOUNDED, oversubscription, hop.scale(3.0)),
         ];
-        Self { name: "rails".into(), levels, rail_optimised: true, topology: Topology::FatTree }
+        Self {
+            name: "rails".into(),
+            levels,
+            rail_optimised: true,
+            in_network_reduction: false,
+            topology: Topology::FatTree,
+        }
     }
 
     /// Groups of `switches` meshed switches with `nodes` nodes each, and the oversubscription
@@ -61,6 +74,7 @@ impl Fabric {
             name: "dragonfly".into(),
             levels,
             rail_optimised: false,
+            in_network_reduction: false,
             topology: Topology::Dragonfly,
         }
     }
@@ -71,6 +85,12 @@ impl Fabric {
         let levels =
             vec![level("torus", Level::UNBOUNDED, 1.0, hop.scale(f64::from(across.max(1))))];
         let topology = Topology::Torus { dimensions: dimensions.to_vec() };
-        Self { name: "torus".into(), levels, rail_optimised: false, topology }
+        Self {
+            name: "torus".into(),
+            levels,
+            rail_optimised: false,
+            in_network_reduction: false,
+            topology,
+        }
     }
 }

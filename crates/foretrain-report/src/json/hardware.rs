@@ -124,6 +124,8 @@ pub struct ClusterReport {
     pub fabric: String,
     /// Equal local ranks meet at the first level.
     pub rail_optimised: bool,
+    /// The switches reduce what passes them.
+    pub in_network_reduction: bool,
     /// Switching levels from the nodes outwards.
     pub levels: Vec<LevelReport>,
     /// Where each figure comes from.
@@ -206,6 +208,7 @@ impl From<&Cluster> for ClusterReport {
             nodes: cluster.nodes,
             fabric: cluster.fabric.name.clone(),
             rail_optimised: cluster.fabric.rail_optimised,
+            in_network_reduction: cluster.fabric.in_network_reduction,
             levels: cluster.fabric.levels.iter().map(level).collect(),
             sources: sources(&cluster.sources),
         }

@@ -187,7 +187,12 @@ pub fn hardware_cluster(cluster: &Cluster, style: TextStyle) -> String {
     rows.own("price", node.price_per_hour.map(|p| format!("{} USD/h", plain(p))));
     rows.own("power_watts", node.power_watts.map(|watts| format!("{} W", plain(watts))));
     rows.sources = &cluster.sources;
-    let rails = if cluster.fabric.rail_optimised { ", rail-optimised" } else { "" };
+    let rails = match (cluster.fabric.rail_optimised, cluster.fabric.in_network_reduction) {
+        (true, true) => ", rail-optimised, reducing in the switches",
+        (true, false) => ", rail-optimised",
+        (false, true) => ", reducing in the switches",
+        (false, false) => "",
+    };
     rows.own("fabric", Some(format!("{}{rails}", cluster.fabric.name)));
     for level in &cluster.fabric.levels {
         rows.own(&format!("fabric level {}", level.name), Some(level_text(level)));
