@@ -3,6 +3,10 @@
 //! The logarithm of a time is fitted, so that every size counts alike. A constant may leave its
 //! prior as far as the prior's spread allows for what the measurements gain by it; measurements
 //! far from the model lose weight (Student's t), so an odd one does not bend the trend.
+//!
+//! Where several numbers of ranks were measured at a size, what the model has wrong at that size
+//! is much the same for all of them. So those rows share an unknown offset, and what ranks cost is
+//! learned from the differences between them, as it must be to hold for more ranks.
 
 use foretrain_hardware::collectives::{Constant, Constants};
 
@@ -12,6 +16,8 @@ use crate::collective::{Candidate, Known, Pick, candidates_of};
 
 /// Relative error of the model where it is right, beside the noise of measurements.
 const MISFIT: f64 = 0.06;
+/// Standard deviation of the offset that rows of one size share.
+const SHARED: f64 = 0.1;
 /// Degrees of freedom of the errors: heavy tails.
 const TAILS: f64 = 4.0;
 /// How sharply the fastest candidate is taken while fitting; a blunt start lets candidates that
@@ -37,8 +43,9 @@ pub(super) fn fit(
     start: &Constants,
     spreads: &Constants,
     pick: Pick,
+    machines: Machines,
 ) -> Fit {
-    let problem = Problem { observations, start, spreads, pick };
+    let problem = Problem { bins: bins(observations, machines), start, spreads, pick };
     let mut point = [0.0; Constant::COUNT];
     let mut damping = 1e-2;
     let mut state = problem.at(&point, SHARPNESS[0]);
@@ -66,11 +73,44 @@ pub(super) fn fit(
     Fit { values: problem.values(&point), spreads: posterior, objective: state.objective }
 }
 
+/// Whose rows are fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Machines {
+    /// Those of one machine, which share what the model has wrong at a size.
+    One,
+    /// Those of several, which do not.
+    Several,
+}
+
 struct Problem<'a> {
-    observations: &'a [(&'a Observation, f64)],
+    bins: Vec<Bin<'a>>,
     start: &'a Constants,
     spreads: &'a Constants,
     pick: Pick,
+}
+
+/// Rows of one collective and size, on one node or on several.
+struct Bin<'a> {
+    rows: Vec<(&'a Observation, f64)>,
+    /// They are of several numbers of ranks and share an offset.
+    shares: bool,
+}
+
+/// Rows by size, in an order that does not depend on theirs.
+fn bins<'a>(observations: &[(&'a Observation, f64)], machines: Machines) -> Vec<Bin<'a>> {
+    let key = |(row, _): &(&Observation, f64)| {
+        (row.call.kind.as_str(), row.fabric.nodes > 1, row.call.bytes)
+    };
+    let mut rows = observations.to_vec();
+    rows.sort_by_key(key);
+    let alike = rows.chunk_by(|a, b| key(a) == key(b));
+    let bin = |rows: &[(&'a Observation, f64)]| {
+        let first = rows[0].0.fabric.ranks;
+        let shares =
+            machines == Machines::One && rows.iter().any(|(row, _)| row.fabric.ranks != first);
+        Bin { rows: rows.to_vec(), shares }
+    };
+    alike.map(bin).collect()
 }
 
 /// The objective and its quadratic model at a point.
@@ -112,18 +152,46 @@ impl Problem<'_> {
             gradient[at] = precision * point[at];
             hessian[at * N + at] = precision;
         }
-        let mut row: Vec<(usize, f64)> = Vec::with_capacity(24);
-        for &(observation, weight) in self.observations {
-            let known = observation.fabric.known_with(&values, self.pick);
-            row.clear();
-            let Some(log) = soft_time(observation, known, sharpness, &mut row) else { continue };
-            let off = (log - observation.log_ns) / MISFIT;
-            objective += weight * 0.5 * (TAILS + 1.0) * (1.0 + off * off / TAILS).ln();
-            let weight = weight * (TAILS + 1.0) / (TAILS + off * off) / MISFIT;
-            for &(a, slope) in &row {
-                gradient[a] += weight * off * slope;
-                for &(b, other) in &row {
-                    hessian[a * N + b] += weight / MISFIT * slope * other;
+        let mut rows: Vec<Seen> = Vec::new();
+        for bin in &self.bins {
+            rows.clear();
+            for &(observation, prior_weight) in &bin.rows {
+                let known = observation.fabric.known_with(&values, self.pick);
+                let mut slopes = Vec::with_capacity(16);
+                if let Some(log) = soft_time(observation, known, sharpness, &mut slopes) {
+                    let off = log - observation.log_ns;
+                    rows.push(Seen { off, prior_weight, weight: 0.0, slopes });
+                }
+            }
+            let shared = if bin.shares { shared_offset(&rows) } else { 0.0 };
+            if bin.shares {
+                objective += 0.5 * (shared / SHARED).powi(2);
+            }
+            // Rows that share an offset tell only how they differ: what they have in common is
+            // taken out of gradient and Hessian (the offset is eliminated).
+            let (mut common, mut weights, mut pull) = ([0.0; N], 0.0, 0.0);
+            for row in &mut rows {
+                let off = (row.off - shared) / MISFIT;
+                objective +=
+                    row.prior_weight * 0.5 * (TAILS + 1.0) * (1.0 + off * off / TAILS).ln();
+                row.weight = row.prior_weight * student(off) / (MISFIT * MISFIT);
+                weights += row.weight;
+                pull += row.weight * row.off;
+                for &(a, slope) in &row.slopes {
+                    gradient[a] += row.weight * row.off * slope;
+                    common[a] += row.weight * slope;
+                    for &(b, other) in &row.slopes {
+                        hessian[a * N + b] += row.weight * slope * other;
+                    }
+                }
+            }
+            if bin.shares {
+                let total = weights + SHARED.powi(-2);
+                for a in (0..N).filter(|&a| common[a] != 0.0) {
+                    gradient[a] -= common[a] * pull / total;
+                    for b in 0..N {
+                        hessian[a * N + b] -= common[a] * common[b] / total;
+                    }
                 }
             }
         }
@@ -159,6 +227,35 @@ impl Problem<'_> {
         }
         None
     }
+}
+
+/// A row at the point: how far the model is off, and its slopes.
+struct Seen {
+    off: f64,
+    prior_weight: f64,
+    weight: f64,
+    slopes: Vec<(usize, f64)>,
+}
+
+/// Weight of an error of so many standard deviations.
+fn student(off: f64) -> f64 {
+    (TAILS + 1.0) / (TAILS + off * off)
+}
+
+/// The offset that explains most of what rows of one size have in common.
+fn shared_offset(rows: &[Seen]) -> f64 {
+    let mut shared = 0.0;
+    for _ in 0..4 {
+        let (mut sum, mut weights) = (0.0, SHARED.powi(-2));
+        for row in rows {
+            let off = (row.off - shared) / MISFIT;
+            let weight = row.prior_weight * student(off) / (MISFIT * MISFIT);
+            sum += weight * row.off;
+            weights += weight;
+        }
+        shared = sum / weights;
+    }
+    shared
 }
 
 /// Logarithm of the time in ns, smooth in the constants, and its slopes. `None` where the fabric

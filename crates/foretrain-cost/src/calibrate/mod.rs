@@ -144,7 +144,7 @@ pub fn fit_constants(
     spreads: &Constants,
 ) -> (Constants, Constants) {
     let weighted: Vec<(&Observation, f64)> = observations.iter().map(|o| (o, 1.0)).collect();
-    let fit = fit::fit(&weighted, start, spreads, Pick::default());
+    let fit = fit::fit(&weighted, start, spreads, Pick::default(), fit::Machines::Several);
     (fit.values, fit.spreads)
 }
 
@@ -165,7 +165,7 @@ fn fit_with(
 ) -> fit::Fit {
     let used = observations.iter().zip(weights.iter().copied()).filter(|(_, weight)| *weight > 0.0);
     let prior = start.prior.unwrap_or_else(|| start.first.fabric.prior_with(pick.nccl));
-    fit::fit(&used.collect::<Vec<_>>(), &prior.values, &prior.spreads, pick)
+    fit::fit(&used.collect::<Vec<_>>(), &prior.values, &prior.spreads, pick, fit::Machines::One)
 }
 
 /// The way of picking that the measurements speak for.
