@@ -197,7 +197,7 @@ impl Catalogue {
 }
 
 /// Reads a file of plausible size as UTF-8.
-fn read_text(path: &Path) -> Result<String> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     let size = std::fs::metadata(path).map_err(|error| InputError::io(&error, path))?;
     if !size.is_file() {
         return Err(

@@ -71,6 +71,7 @@ pub mod topology;
 
 mod book;
 mod build;
+mod choose;
 mod fabrics;
 mod physics;
 mod product;

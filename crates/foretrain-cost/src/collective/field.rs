@@ -22,6 +22,8 @@ pub(super) struct Field {
 struct Line {
     kind: CollectiveKind,
     many_nodes: bool,
+    /// Holds on its own ranks only.
+    odd: bool,
     ranks: f64,
     sizes: Vec<f64>,
     logs: Vec<f64>,
@@ -57,6 +59,7 @@ impl Field {
         let line = |(kind, sweep): (CollectiveKind, &Sweep)| Line {
             kind,
             many_nodes: sweep.nodes > 1,
+            odd: sweep.odd,
             ranks: f64::from(sweep.ranks).log2(),
             sizes: sweep.sizes.iter().map(|size| size.as_f64().max(1.0).log2()).collect(),
             logs: sweep.ratios.iter().map(|ratio| ratio.ln()).collect(),
@@ -70,12 +73,14 @@ impl Field {
     pub(super) fn at(&self, asked: Asked<'_>) -> Option<Deviation> {
         let size = asked.bytes.max(1.0).log2();
         let ranks = f64::from(asked.ranks.max(1)).log2();
-        let lines = || {
-            let alike =
-                move |line: &&Line| line.kind == asked.kind && line.many_nodes == asked.many_nodes;
-            self.sweeps.iter().filter(alike)
-        };
         let distance = |line: &Line| (line.ranks - ranks).abs();
+        let alike = |line: &&Line| line.kind == asked.kind && line.many_nodes == asked.many_nodes;
+        let own = |line: &&Line| line.odd && distance(line) <= SAME_RANKS;
+        let off_trend = self.sweeps.iter().filter(alike).any(|line| own(&line));
+        let lines = || {
+            let counts = move |line: &&Line| if off_trend { own(line) } else { !line.odd };
+            self.sweeps.iter().filter(alike).filter(counts)
+        };
         let nearest = lines().map(distance).min_by(f64::total_cmp)?;
         // On the very ranks that were measured a switch between two sizes lies between two times.
         let way = (nearest > SAME_RANKS).then_some(asked.way);
@@ -145,14 +150,8 @@ mod tests {
     fn sweep(ranks: u32, nodes: u32, ratios: &[f64]) -> Sweep {
         let sizes = (0..ratios.len()).map(|at| Bytes::new(1024 << at)).collect();
         let ways = vec!["ring LL".to_owned(); ratios.len()];
-        Sweep {
-            collective: "all-reduce".into(),
-            ranks,
-            nodes,
-            sizes,
-            ratios: ratios.to_vec(),
-            ways,
-        }
+        let (collective, ratios) = ("all-reduce".into(), ratios.to_vec());
+        Sweep { collective, ranks, nodes, odd: false, sizes, ratios, ways }
     }
 
     fn field(sweeps: &[Sweep]) -> Field {
@@ -203,6 +202,21 @@ mod tests {
         let carried = field.at(tree(32)).unwrap();
         assert_eq!((carried.log, carried.alike), (0.0, 0.0));
         assert!(field.at(tree(16)).unwrap().log > 0.4, "on the same ranks it was measured");
+    }
+
+    #[test]
+    fn an_odd_sweep_holds_on_its_own_ranks_alone() {
+        let odd = Sweep { odd: true, ..sweep(24, 3, &[2.0]) };
+        let trend = [sweep(16, 2, &[1.1]), sweep(32, 4, &[1.1])];
+        let with = field(&[&trend[..], &[odd.clone()]].concat());
+        let without = field(&trend);
+        for ranks in [16, 23, 25, 32, 64] {
+            let asked = all_reduce(1024.0, ranks, true);
+            assert_eq!(with.at(asked), without.at(asked), "{ranks}");
+        }
+        let there = with.at(all_reduce(1024.0, 24, true)).unwrap();
+        assert!((there.log.exp() - 2.0).abs() < 1e-12 && there.ranks_away == 0.0, "{there:?}");
+        assert_eq!(field(&[odd]).at(all_reduce(1024.0, 32, true)), None);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct Calibration {
 }
 
 /// Measured over modelled time of one collective on one number of ranks, by size.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
     /// The collective's name, "all-reduce".
@@ -50,13 +50,17 @@ pub struct Sweep {
     pub ranks: u32,
     /// Nodes.
     pub nodes: u32,
+    /// Off what other numbers of nodes agree on: it holds on these very ranks and says nothing of
+    /// others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub odd: bool,
     /// The larger of a rank's input and output buffer, growing.
     pub sizes: Vec<Bytes>,
     /// Measured over modelled time at each size.
     pub ratios: Vec<f64>,
     /// What the model takes at each size, "ring Simple"; a deviation is carried to other numbers
     /// of ranks only where they take the same. Empty if it always is.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<String>,
 }
 
@@ -111,6 +115,28 @@ impl CalibrationSpec {
             spreads,
             measured: self.measured.clone(),
         })
+    }
+}
+
+/// Digits of a figure that a file keeps: measurements repeat no better.
+const DIGITS: usize = 3;
+
+/// The number with four significant digits.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.DIGITS$e}").parse().unwrap_or(value)
+}
+
+impl Calibration {
+    /// With the digits that a file keeps, so that what is written is what is read.
+    #[must_use]
+    pub fn rounded(mut self) -> Self {
+        let maps = [&mut self.constants, &mut self.spreads];
+        let figures = maps.into_iter().flat_map(BTreeMap::values_mut);
+        let ratios = self.measured.iter_mut().flat_map(|sweep| &mut sweep.ratios);
+        for figure in figures.chain(ratios).chain([&mut self.noise]) {
+            *figure = rounded(*figure);
+        }
+        self
     }
 }
 

@@ -21,6 +21,13 @@ macro_rules! constants {
                     $(Self::$variant => $name,)*
                 }
             }
+
+            /// What it is, with its unit.
+            pub const fn describe(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)*
+                }
+            }
         }
     };
 }
