@@ -18,7 +18,7 @@ Examples:
   foretrain collectives --on azure-ndv4 --compare logs/ --plot busbw.svg
   foretrain collectives --on dgx-a100 --gpus 32 --latency 0,20us,300us --window 4MiB")]
 pub(super) struct Collectives {
-    /// Cluster or node type (see `foretrain hardware list`).
+    /// Cluster or node type (see `foretrain hardware list`), or a catalogue file that defines it.
     #[arg(long, value_name = "CLUSTER")]
     on: String,
     /// Numbers of GPUs, one rank each, as in 8,24 or, by doubling, 16..4096.

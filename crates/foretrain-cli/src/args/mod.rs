@@ -1,5 +1,6 @@
 //! The command line. Nothing outside this module knows how arguments are written.
 
+mod calibrate;
 mod collectives;
 mod read;
 mod values;
@@ -79,12 +80,9 @@ pub(crate) fn parse() -> Result<(Common, Command), ExitCode> {
         When::Always => Colour::Always,
         When::Never => Colour::Never,
     };
-    let common = Common {
-        json: cli.global.json,
-        out: cli.global.out,
-        progress: !cli.global.no_progress,
-        colour,
-    };
+    // The file of `calibrate` is the cluster; its report is beside it.
+    let out = cli.global.out.filter(|_| !cli.verb.keeps_a_file());
+    let common = Common { json: cli.global.json, out, progress: !cli.global.no_progress, colour };
     Ok((common, cli.verb.into()))
 }
 

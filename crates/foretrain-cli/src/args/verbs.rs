@@ -7,6 +7,7 @@ use foretrain::core::{Bytes, Nanos};
 use foretrain::graph::CollectiveKind;
 use foretrain::predict::roles::GivenRole;
 
+use super::calibrate::Calibrate;
 use super::collectives::Collectives;
 use super::read::Traces;
 use super::values;
@@ -22,6 +23,8 @@ pub(super) enum Verb {
     Predict(Box<Predict>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
+    /// Turn measurements of a cluster into a cluster file that other verbs take for --on.
+    Calibrate(Calibrate),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
     /// Write traces or graphs in another form: a step graph, a timeline for Perfetto.
@@ -41,6 +44,13 @@ pub(super) enum Verb {
     },
 }
 
+impl Verb {
+    /// Whether --out names something else than where the answer goes.
+    pub(super) fn keeps_a_file(&self) -> bool {
+        matches!(self, Self::Calibrate(_))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Inspect {
     #[command(flatten)]
@@ -58,13 +68,14 @@ Examples:
 pub(super) struct Predict {
     #[command(flatten)]
     traces: Traces,
-    /// Cluster or node type to predict for (see `foretrain hardware list`).
+    /// Cluster or node type to predict for (see `foretrain hardware list`), or a catalogue file that
+    /// defines it.
     #[arg(long, value_name = "CLUSTER")]
     on: String,
     /// Job sizes in GPUs, as in 8,16,64,512.
     #[arg(long, value_name = "SIZES", required = true, value_delimiter = ',', value_parser = values::gpus)]
     gpus: Vec<u32>,
-    /// Cluster or node type of the recording [default: deduced from its device name].
+    /// Cluster, node type or file of the recording [default: deduced from its device name].
     #[arg(long, value_name = "CLUSTER")]
     recorded_on: Option<String>,
     /// Step time of the recorded job without the profiler, as in 47.1ms: what profiling cost on the
@@ -111,7 +122,7 @@ enum HardwareAction {
     },
     /// Show one entry with the source of every figure.
     Show {
-        /// A device, node type or cluster.
+        /// A device, node type or cluster, or a catalogue file that defines a cluster.
         name: String,
     },
 }
@@ -165,6 +176,7 @@ impl From<Verb> for Command {
             }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
+            Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),
             Verb::Export(args) => Self::Export(export::Options {
                 source: args.traces.into(),

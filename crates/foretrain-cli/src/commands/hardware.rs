@@ -49,10 +49,10 @@ pub(crate) fn catalogue(files: &[PathBuf]) -> Result<Catalogue> {
 }
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
-    let catalogue = catalogue(&options.files)?;
+    let mut catalogue = catalogue(&options.files)?;
     let text = match &options.action {
         Action::List(listed) => list(&catalogue, *listed, output),
-        Action::Show(name) => show(&catalogue, name, output)?,
+        Action::Show(name) => show(&mut catalogue, name, output)?,
     };
     output.answer(&text)?;
     Ok(Answer::Yes)
@@ -79,15 +79,20 @@ fn list(catalogue: &Catalogue, listed: Listed, output: &Output) -> String {
     pages.join("\n")
 }
 
-/// The entry of this name: a cluster or node type before a device.
-fn show(catalogue: &Catalogue, name: &str, output: &Output) -> Result<String> {
+/// The entry of this name or file: a cluster or node type before a device.
+fn show(catalogue: &mut Catalogue, name: &str, output: &Output) -> Result<String> {
     let style = output.style();
-    if let Ok(cluster) = catalogue.cluster(name) {
-        return Ok(if output.json() {
-            json::to_text(&HardwareReport::new([], [&cluster.node], [&cluster]))
-        } else {
-            text::hardware_cluster(&cluster, style)
-        });
+    match catalogue.cluster_or_file(name) {
+        Ok(cluster) => {
+            return Ok(if output.json() {
+                json::to_text(&HardwareReport::new([], [&cluster.node], [&cluster]))
+            } else {
+                text::hardware_cluster(&cluster, style)
+            });
+        }
+        // What is wrong with a file must be said; a name may still be a device's.
+        Err(error) if error.path().is_some() => return Err(error.into()),
+        Err(_) => {}
     }
     match catalogue.device(name) {
         Ok(device) if output.json() => Ok(json::to_text(&HardwareReport::new([device], [], []))),

@@ -1,10 +1,12 @@
 //! One module per verb: options, the library call, the renderer.
 
+pub(crate) mod calibrate;
 mod collective_log;
 pub(crate) mod collectives;
 pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
+mod logs;
 pub(crate) mod predict;
 mod schema;
 pub(crate) mod validate;
@@ -18,6 +20,7 @@ pub(crate) enum Command {
     Inspect(inspect::Options),
     Predict(Box<predict::Options>),
     Collectives(Box<collectives::Options>),
+    CalibrateCollectives(Box<calibrate::Options>),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
@@ -39,6 +42,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
+        Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),

@@ -34,10 +34,10 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     // Names are looked up first: reading traces only to refuse a misspelt cluster wastes minutes.
-    let catalogue = catalogue(&options.hardware)?;
-    let cluster = catalogue.cluster(&options.on)?;
+    let mut catalogue = catalogue(&options.hardware)?;
+    let cluster = catalogue.cluster_or_file(&options.on)?;
     let recorded_on =
-        options.recorded_on.as_deref().map(|name| catalogue.cluster(name)).transpose()?;
+        options.recorded_on.as_deref().map(|name| catalogue.cluster_or_file(name)).transpose()?;
     for &gpus in &options.gpus {
         cluster.nodes_for(u64::from(gpus))?;
     }

@@ -68,6 +68,21 @@ pub enum Finding {
         /// A node's NICs.
         nics: Bandwidth,
     },
+    /// The bus bandwidth of the largest messages falls from one number of nodes to the next.
+    Drop {
+        /// Which collective.
+        kind: CollectiveKind,
+        /// Size.
+        bytes: Bytes,
+        /// Fewer and more nodes.
+        nodes: (u32, u32),
+        /// Their ranks.
+        ranks: (u32, u32),
+        /// Bus bandwidth on the fewer.
+        before: Bandwidth,
+        /// Bus bandwidth on the more.
+        after: Bandwidth,
+    },
 }
 
 impl Finding {
@@ -75,8 +90,14 @@ impl Finding {
     pub(super) fn excluded(&self) -> &[usize] {
         match self {
             Self::Outlier { rows, .. } | Self::OddCount { rows, .. } => rows,
-            Self::Cliff { .. } | Self::TwoNodeTree { .. } => &[],
+            Self::Cliff { .. } | Self::TwoNodeTree { .. } | Self::Drop { .. } => &[],
         }
+    }
+
+    /// Whether it says that this group is an odd one.
+    pub(super) fn is_odd(&self, group: &Group) -> bool {
+        matches!(self, Self::OddCount { kind, ranks, nodes, .. }
+            if (*kind, *ranks, *nodes) == (group.kind, group.ranks, group.nodes))
     }
 }
 
@@ -96,6 +117,10 @@ pub(super) fn find(groups: &[Group], observations: &[Observation]) -> Vec<Findin
         found.extend(two_node_tree(group, observations));
         found.extend(outliers);
     }
+    let usual: Vec<&Group> =
+        groups.iter().filter(|group| !found.iter().any(|odd| odd.is_odd(group))).collect();
+    let drops = usual.windows(2).filter_map(|pair| drop(pair[0], pair[1], observations));
+    found.extend(drops.collect::<Vec<_>>());
     found
 }
 
@@ -168,6 +193,8 @@ fn odd_count(groups: &[Group], at: usize) -> Option<Finding> {
 
 /// Share of the bus bandwidth that is lost at a cliff, at least.
 const CLIFF: f64 = 0.15;
+/// Share that is lost from one number of nodes to the next: of a ring 2(n-1)/n grows by less.
+const DROP: f64 = 0.2;
 
 fn cliffs(
     group: &Group,
@@ -195,6 +222,27 @@ fn cliffs(
             after: Bandwidth::from_gb_per_sec(pair[1].1),
         })
         .collect()
+}
+
+/// What the largest size that both have loses from several nodes to more.
+fn drop(fewer: &Group, more: &Group, observations: &[Observation]) -> Option<Finding> {
+    if fewer.kind != more.kind || fewer.nodes < 2 || fewer.nodes >= more.nodes {
+        return None;
+    }
+    let bytes = *fewer.sizes.iter().rev().find(|size| more.sizes.contains(size))?;
+    let rate = |group: &Group| {
+        let rows = group.rows.iter().zip(&group.sizes).filter(|(_, size)| **size == bytes);
+        rows.map(|(&row, _)| observations[row].bus_gb_per_sec()).fold(0.0, f64::max)
+    };
+    let (before, after) = (rate(fewer), rate(more));
+    (bytes >= LARGE && after < before * (1.0 - DROP)).then(|| Finding::Drop {
+        kind: fewer.kind,
+        bytes,
+        nodes: (fewer.nodes, more.nodes),
+        ranks: (fewer.ranks, more.ranks),
+        before: Bandwidth::from_gb_per_sec(before),
+        after: Bandwidth::from_gb_per_sec(after),
+    })
 }
 
 /// The largest size at which two nodes beat their NICs.

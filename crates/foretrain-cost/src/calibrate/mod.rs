@@ -20,7 +20,7 @@ use crate::collective::{CollectiveCall, Fabric, Library, Pick, bus_factor, candi
 use crate::nccl_tuner::{TunerTable, Version};
 
 pub use findings::Finding;
-pub use report::{Report, Residual, Trust};
+pub use report::{Fitted, Report, Residual, Trust};
 use sweeps::group;
 
 /// One measured time.
@@ -121,6 +121,8 @@ pub fn calibrate_from(
         None => touched(observations, values, pick).collect(),
     };
     let noise = sweeps::noise(&groups, &kept);
+    let is_odd = |group: &sweeps::Group| findings.iter().any(|finding| finding.is_odd(group));
+    let measured = groups.iter().filter_map(|group| group.sweep(is_odd(group), &kept)).collect();
     let calibration = Calibration {
         logs,
         choice: pick.choice,
@@ -128,9 +130,10 @@ pub fn calibrate_from(
         noise,
         constants: stated(&fitted.values),
         spreads: stated(&fitted.spreads),
-        measured: groups.iter().filter_map(|group| group.sweep(&kept)).collect(),
+        measured,
     };
-    let report = Report::new(&groups, observations, &calibration, findings, &kept);
+    let prior = prior.unwrap_or_else(|| first.fabric.prior_with(pick.nccl));
+    let report = Report::new(&groups, observations, &calibration, prior, findings, &kept);
     Ok((calibration, report))
 }
 

@@ -1,13 +1,14 @@
 //! What a calibration found, for people.
 
-use foretrain_core::{Bytes, Nanos};
+use foretrain_core::{Bandwidth, Bytes, Nanos};
 use foretrain_graph::CollectiveKind;
-use foretrain_hardware::collectives::Calibration;
+use foretrain_hardware::collectives::{Calibration, Constant, Prior};
 use serde::Serialize;
 
 use super::Observation;
 use super::findings::Finding;
 use super::sweeps::Group;
+use crate::collective::bus_factor;
 
 /// A measured row beside the fitted model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,6 +27,38 @@ pub struct Residual {
     pub modelled: Nanos,
     /// Part of the fit.
     pub kept: bool,
+}
+
+impl Residual {
+    /// What was measured, as bus bandwidth.
+    pub fn bus_bandwidth(&self) -> Bandwidth {
+        let rate = Bandwidth::of(self.bytes, self.measured).unwrap_or(Bandwidth::ZERO);
+        rate * bus_factor(self.kind, self.ranks)
+    }
+}
+
+/// A constant before and after. A spread is the standard deviation of the value's logarithm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fitted {
+    /// Which.
+    pub constant: Constant,
+    /// What machines of the kind have.
+    pub prior: f64,
+    /// How far they lie apart.
+    pub prior_spread: f64,
+    /// What the measurements say.
+    pub value: f64,
+    /// How sure they are.
+    pub spread: f64,
+}
+
+impl Fitted {
+    /// Whether the measurements tell of it; else it keeps its prior.
+    pub fn is_told(&self) -> bool {
+        /// Share of the prior's spread that is left, at most.
+        const SURER: f64 = 0.8;
+        self.spread < SURER * self.prior_spread
+    }
 }
 
 /// Where a calibration may be trusted for one collective, on one node or on several.
@@ -49,6 +82,9 @@ pub struct Trust {
 pub struct Report {
     /// Every row, by collective, ranks and size.
     pub residuals: Vec<Residual>,
+    /// Constants that some row rests on, in the order of the files.
+    #[serde(skip)]
+    pub constants: Vec<Fitted>,
     /// What is odd.
     pub findings: Vec<Finding>,
     /// Where to trust it.
@@ -64,6 +100,7 @@ impl Report {
         groups: &[Group],
         observations: &[Observation],
         calibration: &Calibration,
+        prior: &Prior,
         findings: Vec<Finding>,
         kept: &dyn Fn(usize) -> bool,
     ) -> Self {
@@ -90,8 +127,16 @@ impl Report {
             .filter(|(row, _)| kept(**row))
             .map(|(_, log)| log.abs())
             .collect();
+        let constants = calibration.constants.iter().map(|(&constant, &value)| Fitted {
+            constant,
+            prior: prior.values[constant],
+            prior_spread: prior.spreads[constant],
+            value,
+            spread: calibration.spreads.get(&constant).copied().unwrap_or_default(),
+        });
         Self {
             residuals,
+            constants: constants.collect(),
             findings,
             trust: trust(groups, kept),
             typical_residual: foretrain_core::stats::median(&typical).unwrap_or(0.0),

@@ -96,13 +96,15 @@ impl Group {
         at.map_or("", |at| self.ways[at])
     }
 
-    /// What a cluster file keeps; `None` if nothing is kept.
-    pub(super) fn sweep(&self, kept: &dyn Fn(usize) -> bool) -> Option<Sweep> {
-        let curve = self.curve(kept);
+    /// What a cluster file keeps; `None` if nothing is kept. A group that is `odd` keeps its rows,
+    /// for its own ranks alone.
+    pub(super) fn sweep(&self, odd: bool, kept: &dyn Fn(usize) -> bool) -> Option<Sweep> {
+        let curve = self.curve(if odd { &|_| true } else { kept });
         (!curve.is_empty()).then(|| Sweep {
             collective: self.kind.as_str().to_owned(),
             ranks: self.ranks,
             nodes: self.nodes,
+            odd,
             sizes: curve.iter().map(|(size, _)| *size).collect(),
             ratios: curve.iter().map(|(_, log)| log.exp().clamp(1e-3, 1e3)).collect(),
             ways: curve.iter().map(|(size, _)| self.way_at(*size).to_owned()).collect(),

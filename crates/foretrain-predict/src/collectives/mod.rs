@@ -5,13 +5,17 @@
 //! benchmark logs ────────────setting──▶ fabrics ──compare─▶ measured beside predicted┴─▶ answer
 //! ```
 //!
+//! [`calibrate`] places runs of logs in the same way, to fit the model to them.
+//!
 //! The model behind is [`foretrain_cost::collective_time`], asked from outside only: how high a
 //! plateau is, where latency stops to matter and where the algorithm changes are found by asking it
 //! at other sizes. So all of this holds for whatever the model rests on, calibration included.
 
 mod answer;
+pub mod calibrate;
 mod compare;
 mod notes;
+mod runs;
 mod setting;
 mod sweep;
 
@@ -95,7 +99,7 @@ pub fn collectives(
     let rank_of = |kind| options.kinds.iter().position(|&asked| asked == kind);
     sweeps.sort_by_key(|sweep: &Sweep| rank_of(sweep.setting.kind));
     let what_if = what_ifs.first().copied().unwrap_or_default();
-    let machine = compare::Machine { cluster, catalogue, layout: options.layout, what_if };
+    let machine = runs::Machine { cluster, catalogue, layout: options.layout, what_if };
     let (comparisons, uncompared) = compare::compare(&machine, &sweeps, logs);
     let evidence = evidence(cluster, &sweeps, &comparisons);
     Ok(CollectivesAnswer {

@@ -6,6 +6,7 @@
 //! never infinite and never "not a number". Documents carry `"schema": "foretrain/ANSWER/1"`; the
 //! number grows when a field changes its meaning or goes away, not when one is added.
 
+mod calibrate;
 mod collective_log;
 mod collectives;
 mod common;
@@ -16,6 +17,11 @@ mod nccl;
 mod predict;
 mod validate;
 
+pub use calibrate::{
+    CalibrateCollectivesReport, CalibrateConstantReport, CalibrateFindingReport,
+    CalibrateIntervalReport, CalibrateLeftOutReport, CalibrateLibraryReport, CalibratePointReport,
+    CalibrateResidualReport, CalibrateRunReport, CalibrateSweepReport, CalibrateTrustReport,
+};
 pub use collective_log::{
     CollectiveLogReport, CollectiveRowReport, CollectiveRunReport, TimingReport,
 };
@@ -46,10 +52,18 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Answers whose JSON has a published schema: verbs, and `inspect-graph` and `inspect-log` for what
-/// `inspect` says of graphs and of benchmark logs.
-pub const ANSWERS: [&str; 7] =
-    ["collectives", "hardware", "inspect", "inspect-graph", "inspect-log", "predict", "validate"];
+/// Answers whose JSON has a published schema: verbs, with what they are asked for where
+/// their answers differ in form.
+pub const ANSWERS: [&str; 8] = [
+    "calibrate-collectives",
+    "collectives",
+    "hardware",
+    "inspect",
+    "inspect-graph",
+    "inspect-log",
+    "predict",
+    "validate",
+];
 
 /// The JSON text of a report, indented, with a line feed at its end.
 pub fn to_text<T: Serialize>(report: &T) -> String {
@@ -68,6 +82,7 @@ pub fn schema(answer: &str) -> Result<Value> {
     // What is written, not what could be read: a field that is always there is required.
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let schema = match answer {
+        "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),

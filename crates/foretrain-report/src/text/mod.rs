@@ -3,6 +3,7 @@
 //! Tables fit the width they are given. Colour only repeats what words say, so output without it
 //! loses nothing.
 
+mod calibrate;
 mod collective_log;
 mod collectives;
 mod evidence;
@@ -17,6 +18,8 @@ mod table;
 pub mod units;
 mod validate;
 
+pub use calibrate::calibrate_collectives;
+pub(crate) use calibrate::findings::said as calibration_findings;
 pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
 pub use hardware::{
