@@ -7,6 +7,8 @@ fn help_texts() {
     for verb in ["inspect", "predict", "collectives", "hardware", "export", "validate"] {
         insta::assert_snapshot!(format!("help_{verb}"), answer(&[verb, "--help"]));
     }
+    let page = answer(&["calibrate", "collectives", "--help"]);
+    insta::assert_snapshot!("help_calibrate_collectives", page);
     insta::assert_snapshot!("help", answer(&["--help"]));
 }
 

@@ -1,12 +1,14 @@
 //! The built command, from its arguments to what it prints.
 
 mod answers;
+mod calibrate;
 mod cases;
 mod collectives;
 mod errors;
 mod graphs;
 mod help;
 mod json;
+mod nccl_log;
 mod readme;
 mod streaming;
 mod support;

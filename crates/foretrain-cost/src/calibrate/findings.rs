@@ -127,9 +127,12 @@ pub(super) fn find(groups: &[Group], observations: &[Observation]) -> Vec<Findin
 /// Time a size must be off its neighbours', at least; relative.
 const OUTLIER: f64 = 0.25;
 
-/// Sizes whose deviation is far from those of the two sizes on either side.
+/// Sizes whose deviation is far from those of the two sizes on either side, and whose time is off
+/// the line between its neighbours: where only the model changes its way, nothing is wrong with the
+/// measurement.
 fn outliers(group: &Group, observations: &[Observation]) -> Vec<Finding> {
     let curve = group.curve(&|_| true);
+    let times = group.times(observations);
     let mut found = Vec::new();
     for (at, &(size, log)) in curve.iter().enumerate() {
         let near: Vec<f64> = (at.saturating_sub(2)..curve.len().min(at + 3))
@@ -140,7 +143,9 @@ fn outliers(group: &Group, observations: &[Observation]) -> Vec<Finding> {
         let (Some(middle), true) = (median(&near), near.len() >= 2) else { continue };
         let scatter = near.iter().map(|other| (other - middle).abs()).fold(0.0, f64::max);
         let off = log - middle;
-        if off.abs() <= (1.0 + OUTLIER).ln().max(2.0 * scatter) {
+        let least = (1.0 + OUTLIER).ln();
+        let off_line = off_line(&times, at) * off.signum();
+        if off.abs() <= least.max(2.0 * scatter) || off_line <= least {
             continue;
         }
         let rows: Vec<usize> = group
@@ -155,6 +160,17 @@ fn outliers(group: &Group, observations: &[Observation]) -> Vec<Finding> {
         found.push(Finding::Outlier { kind, ranks, bytes: size, measured, expected, rows });
     }
     found
+}
+
+/// How far a logarithm of time lies above the line through its neighbours; infinitely at an end,
+/// where there is none. `times` are by log2 of size.
+fn off_line(times: &[(f64, f64)], at: usize) -> f64 {
+    let (Some(before), Some(after)) = (at.checked_sub(1).map(|at| times[at]), times.get(at + 1))
+    else {
+        return f64::INFINITY;
+    };
+    let part = (times[at].0 - before.0) / (after.0 - before.0);
+    times[at].1 - (before.1 + part * (after.1 - before.1))
 }
 
 /// Off by more than this, a number of ranks is odd; relative.

@@ -91,6 +91,17 @@ impl Group {
             .collect()
     }
 
+    /// Log2 of each size with the median logarithm of its times.
+    pub(super) fn times(&self, observations: &[Observation]) -> Vec<(f64, f64)> {
+        let rows: Vec<(Bytes, usize)> =
+            self.sizes.iter().copied().zip(self.rows.iter().copied()).collect();
+        let sizes = rows.chunk_by(|a, b| a.0 == b.0).map(|same| {
+            let logs: Vec<f64> = same.iter().map(|(_, row)| observations[*row].log_ns).collect();
+            (same[0].0.as_f64().max(1.0).log2(), median(&logs).unwrap_or(0.0))
+        });
+        sizes.collect()
+    }
+
     fn way_at(&self, size: Bytes) -> &'static str {
         let at = self.sizes.iter().position(|known| *known == size);
         at.map_or("", |at| self.ways[at])

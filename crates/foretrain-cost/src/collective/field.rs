@@ -124,7 +124,9 @@ impl Line {
         };
         let end = |at: usize| {
             let beyond = (self.sizes[at] - size).abs();
-            let log = self.logs[at] * alike(at) * (-beyond / SIZE_FADE).exp();
+            // Why a number of nodes is odd does not depend on the size.
+            let fade = if self.odd { 1.0 } else { (-beyond / SIZE_FADE).exp() };
+            let log = self.logs[at] * alike(at) * fade;
             Said { log, alike: alike(at), beyond }
         };
         match after {
@@ -216,6 +218,8 @@ mod tests {
         }
         let there = with.at(all_reduce(1024.0, 24, true)).unwrap();
         assert!((there.log.exp() - 2.0).abs() < 1e-12 && there.ranks_away == 0.0, "{there:?}");
+        let beyond = with.at(all_reduce(1e12, 24, true)).unwrap();
+        assert!((beyond.log - there.log).abs() < 1e-12, "{beyond:?}");
         assert_eq!(field(&[odd]).at(all_reduce(1024.0, 32, true)), None);
     }
 

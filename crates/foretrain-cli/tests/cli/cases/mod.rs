@@ -1,6 +1,7 @@
 //! Troubles that users of profilers reported, end to end: the smallest input that shows one, and
 //! what the command has to say.
 
+mod collectives;
 mod communication;
 mod damage;
 mod graphs;

@@ -35,9 +35,16 @@ fn times(ratio: f64) -> String {
     if ratio < 1.0 { format!("{ratio:.2}x") } else { format!("{ratio:.1}x") }
 }
 
-/// `all-reduce of 64 MiB on 16 GPUs`.
+/// `An all-reduce of 64 MiB`.
+fn one(kind: CollectiveKind, bytes: Bytes) -> String {
+    let kind = kind.to_string();
+    let article = if kind.starts_with('a') { "An" } else { "A" };
+    format!("{article} {kind} of {}", whole_size(bytes))
+}
+
+/// `An all-reduce of 64 MiB on 16 GPUs`.
 fn call(kind: CollectiveKind, bytes: Bytes, ranks: u32) -> String {
-    format!("{kind} of {} on {}", whole_size(bytes), counted(ranks as usize, "GPU"))
+    format!("{} on {}", one(kind, bytes), counted(ranks as usize, "GPU"))
 }
 
 fn of(finding: &Finding, report: &Report) -> Said {
@@ -100,9 +107,8 @@ fn odd_count(kind: CollectiveKind, ranks: u32, nodes: u32, ratio: f64, report: &
     let largest = alike().rfind(|row| (row.ranks, row.nodes) == (ranks, nodes));
     let cost = largest.map_or_else(String::new, |row| {
         format!(
-            " {} of {} costs {} there instead of {}.",
-            kind,
-            whole_size(row.bytes),
+            " {} costs {} there instead of {}.",
+            one(kind, row.bytes),
             ms_unit(row.measured),
             ms_unit(row.modelled)
         )

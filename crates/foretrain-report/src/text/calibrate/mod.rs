@@ -88,13 +88,7 @@ fn used(answer: &CalibrateAnswer, sheet: &mut Sheet) {
     }
     table.keep_whole(1..5);
     sheet.table(table);
-    let notes = answer.used.iter().flat_map(|run| run.notes.iter().map(|note| (&run.source, note)));
-    let libraries = answer.libraries.iter();
-    let mut lines: Vec<String> =
-        notes.map(|(log, note)| format!("{}: {note}", file(log))).collect();
-    lines.extend(libraries.map(|(log, version)| format!("{}: it ran with {version}", file(log))));
-    lines.dedup();
-    paragraphs("note: ", &lines, sheet);
+    notes(answer, sheet);
     let left_out = answer.left_out.iter().map(|out| {
         let lines = match (out.lines, out.rows) {
             ((_, 0), _) | (_, 0) => String::new(),
@@ -116,12 +110,31 @@ fn used(answer: &CalibrateAnswer, sheet: &mut Sheet) {
     }
 }
 
-fn paragraphs(first: &str, lines: &[String], sheet: &mut Sheet) {
-    for (number, line) in lines.iter().enumerate() {
+/// Each note once, with the logs that it is of.
+fn notes(answer: &CalibrateAnswer, sheet: &mut Sheet) {
+    let of_runs = answer
+        .used
+        .iter()
+        .flat_map(|run| run.notes.iter().map(|note| (note.clone(), file(&run.source))));
+    let of_logs =
+        answer.libraries.iter().map(|(log, version)| (format!("it ran with {version}"), file(log)));
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    for (note, log) in of_runs.chain(of_logs) {
+        match notes.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, logs)) if logs.contains(&log) => {}
+            Some((_, logs)) => logs.push(log),
+            None => notes.push((note, vec![log])),
+        }
+    }
+    for (number, (note, logs)) in notes.iter().enumerate() {
         if number == 0 {
             sheet.blank();
         }
-        sheet.paragraph(first, &name(line, 400));
+        let more = match logs.len() {
+            1 => String::new(),
+            count => format!(" and {}", counted(count - 1, "further log")),
+        };
+        sheet.paragraph("note: ", &format!("{}{more}: {}", logs[0], name(note, 400)));
     }
 }
 
