@@ -11,6 +11,8 @@ mod fit;
 mod linear;
 mod report;
 mod sweeps;
+#[cfg(test)]
+mod tests;
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::CollectiveKind;

@@ -197,6 +197,11 @@ pub fn hardware_cluster(cluster: &Cluster, style: TextStyle) -> String {
     for level in &cluster.fabric.levels {
         rows.own(&format!("fabric level {}", level.name), Some(level_text(level)));
     }
+    let calibration = cluster.collectives.as_ref();
+    rows.own(
+        "collectives",
+        calibration.map(|own| format!("calibrated from {}", own.logs.join(", "))),
+    );
     rows.show(&mut sheet);
     also_called(&cluster.aliases, &mut sheet);
     sheet.finish()
