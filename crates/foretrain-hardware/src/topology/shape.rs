@@ -96,7 +96,7 @@ impl Shape {
 /// What a fabric is made of, for people: `fat tree: leaf of 16 nodes, 1.5 us; ...`.
 pub fn describe(fabric: &Fabric) -> String {
     let wired = match &fabric.topology {
-        Topology::Torus { dimensions } => joined(dimensions),
+        Topology::Torus { dimensions } => format!("{} nodes", joined(dimensions)),
         _ if fabric.rail_optimised => "one leaf per NIC of a node".into(),
         _ => String::new(),
     };
