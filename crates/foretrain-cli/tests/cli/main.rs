@@ -7,6 +7,7 @@ mod errors;
 mod graphs;
 mod help;
 mod json;
+mod network;
 mod readme;
 mod streaming;
 mod support;

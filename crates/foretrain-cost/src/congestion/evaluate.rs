@@ -45,7 +45,9 @@ pub struct CongestedTime {
     pub time: Nanos,
     /// Its part from the first byte to the last.
     pub transfer: Nanos,
-    /// The same on the same network without the others.
+    /// The least that part can be: links of its own, healthy, and a fabric that is never the limit.
+    pub least_transfer: Nanos,
+    /// The same time on the same network without the others.
     pub alone: Nanos,
     /// What the closed form says: links of its own, healthy, and a fabric that is never the limit.
     pub closed_form: Nanos,
@@ -107,7 +109,16 @@ pub fn congestion(
         let bottleneck = bottleneck.map(|link| network.link_name(link));
         let closed = &routed.calibrated.closed;
         let (closed_form, algorithm) = (closed.time.value, closed.algorithm);
-        times.push(CongestedTime { time, transfer, alone, closed_form, algorithm, bottleneck });
+        let least_transfer = closed.terms.transfer;
+        times.push(CongestedTime {
+            time,
+            transfer,
+            least_transfer,
+            alone,
+            closed_form,
+            algorithm,
+            bottleneck,
+        });
     }
     Ok(times)
 }

@@ -3,12 +3,13 @@
 use foretrain_core::InputError;
 use foretrain_cost::CollectiveCall;
 
-use super::{Stage, flow_level};
+use super::Stage;
+use super::timed::transfer;
 
 /// Names the first degradation with which `stage` fails, and whether it takes those before it too.
 pub(super) fn named(error: InputError, stage: &Stage, call: CollectiveCall) -> InputError {
     let fails = |from: usize, to: usize| {
-        flow_level(&stage.cluster, &stage.placed, call, &stage.degradations[from..to]).err()
+        transfer(&stage.cluster, &stage.placed, call, &stage.degradations[from..to]).err()
     };
     let all = stage.degradations.len();
     let first = (0..all).find_map(|at| fails(0, at + 1).map(|error| (at, error)));

@@ -2,20 +2,19 @@
 //! communicate at once, and links that are slow or dead.
 //!
 //! Each that is asked is a step on top of those before it. A step is simulated flow by flow, and so
-//! is the cluster as it is; the ratio of the two transfers scales the transfer of the closed form.
-//! Launch, hops and reduction stay, but for the hops of another topology.
+//! is the world before it; the ratio of the two scales the transfer that started as the closed
+//! form's. Launch, hops and reduction stay, but for the hops of another topology.
 
 mod culprit;
 mod placed;
+mod timed;
 
 use foretrain_core::{Bandwidth, Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
-use foretrain_cost::congestion::{Concurrent, Conditions, congestion};
-use foretrain_cost::{CollectiveCall, Terms, collective_time};
 use foretrain_hardware::Cluster;
 use foretrain_hardware::topology::{Degradation, Shape, describe};
 
 use self::placed::Placed;
-use super::answer::{Point, Sweep};
+use super::answer::Sweep;
 use super::setting::{Layout, Place, WhatIf, situate};
 
 /// What to ask of the network.
@@ -131,7 +130,7 @@ impl NetworkWhatIfs {
         let placed = Placed::new(job.cluster, job.ranks, job.layout)?;
         let stages = self.stages(job, &placed)?;
         for sweep in sweeps {
-            sweep.steps = steps(job.cluster, &placed, &stages, sweep)?;
+            timed::add_steps(job.cluster, &placed, &stages, sweep)?;
         }
         Ok(())
     }
@@ -195,80 +194,6 @@ struct Stage {
     place: Option<Place>,
     placed: Placed,
     degradations: Vec<Degradation>,
-}
-
-impl Stage {
-    /// More load and less to carry it: what looks like a gain is a lucky detour.
-    fn never_gains(&self) -> bool {
-        matches!(self.kind, StepKind::Concurrent | StepKind::Degrade)
-    }
-}
-
-fn steps(cluster: &Cluster, placed: &Placed, stages: &[Stage], sweep: &Sweep) -> Result<Vec<Step>> {
-    let begin = |stage: &Stage| {
-        let (kind, what) = (stage.kind, stage.what.clone());
-        Step { kind, what, points: Vec::with_capacity(sweep.points.len()) }
-    };
-    let mut steps: Vec<Step> = stages.iter().map(begin).collect();
-    for point in &sweep.points {
-        let call = CollectiveCall::new(sweep.setting.kind, point.size);
-        let healthy = flow_level(cluster, placed, call, &[])?.0;
-        let mut before = point.predicted.time.value;
-        for (stage, step) in stages.iter().zip(&mut steps) {
-            let (transfer, bottleneck) =
-                flow_level(&stage.cluster, &stage.placed, call, &stage.degradations)
-                    .map_err(|error| culprit::named(error, stage, call))?;
-            let ratio = match (healthy.nanos(), transfer.nanos()) {
-                (0, _) => 1.0,
-                (healthy, transfer) => transfer as f64 / healthy as f64,
-            };
-            let terms =
-                stage.place.as_ref().map(|place| collective_time(&call, &place.fabric).terms);
-            let mut time = scaled(point, terms, ratio);
-            if stage.never_gains() {
-                time = time.max(before);
-            }
-            before = time;
-            step.points.push(step_point(point, time, bottleneck));
-        }
-    }
-    Ok(steps)
-}
-
-/// Flow-level transfer time of the slowest group, and the link that holds it up.
-fn flow_level(
-    cluster: &Cluster,
-    placed: &Placed,
-    call: CollectiveCall,
-    degradations: &[Degradation],
-) -> Result<(Nanos, Option<String>)> {
-    let groups: Vec<Concurrent> =
-        placed.groups().map(|devices| Concurrent { devices, call, start: Nanos::ZERO }).collect();
-    let conditions = Conditions { degradations: degradations.to_vec(), ..Conditions::default() };
-    let times = congestion(cluster, &groups, &conditions)?;
-    let slowest = times.into_iter().reduce(|a, b| if b.transfer > a.transfer { b } else { a });
-    Ok(slowest.map_or((Nanos::ZERO, None), |one| (one.transfer, one.bottleneck)))
-}
-
-/// The time with the transfer times `ratio`, and launch, hops and reduction of `terms` if those
-/// are others.
-fn scaled(point: &Point, terms: Option<Terms>, ratio: f64) -> Nanos {
-    let own = &point.predicted.terms;
-    let fixed = |terms: &Terms| terms.launch + terms.propagation + terms.reduction;
-    let more = terms.map_or(Nanos::ZERO, |terms| fixed(&terms) - fixed(own));
-    point.predicted.time.value + more + (own.transfer.scale(ratio) - own.transfer)
-}
-
-fn step_point(point: &Point, time: Nanos, bottleneck: Option<String>) -> StepPoint {
-    let predicted = &point.predicted;
-    let own = predicted.time.value.nanos() as f64;
-    let times = if own > 0.0 { time.nanos() as f64 / own } else { 1.0 };
-    StepPoint {
-        time: predicted.time.map(|ns| ns * times),
-        bus_bandwidth: predicted.bus_bandwidth / times,
-        times,
-        bottleneck,
-    }
 }
 
 /// What the steps rest on, in general.

@@ -35,17 +35,14 @@ pub(super) fn rows(sweep: &Sweep, sheet: &mut Sheet) {
     changes(&sweep.steps, sheet);
     sheet.blank();
     let mut columns = vec![("Size", Right), ("as is us", Right)];
-    for step in &sweep.steps {
-        columns.extend([(label(step.kind), Right), ("", Right)]);
-    }
-    columns.push(("Held back by", Left));
+    columns.extend(sweep.steps.iter().map(|step| (label(step.kind), Right)));
+    columns.extend([("then us", Right), ("Held back by", Left)]);
     let mut table = Table::new(&columns);
     for (at, point) in sweep.points.iter().enumerate() {
         let mut cells = vec![whole_size(point.size), micros(point.predicted.time.value)];
-        for now in sweep.steps.iter().filter_map(|step| step.points.get(at)) {
-            cells.extend([micros(now.time.value), times(now)]);
-        }
-        cells.extend(last.points.get(at).map(held_back));
+        cells.extend(sweep.steps.iter().map(|step| times(&step.points[at])));
+        let now = &last.points[at];
+        cells.extend([micros(now.time.value), held_back(now)]);
         table.row(cells);
     }
     table.keep_whole(0..columns.len() - 1);
@@ -58,11 +55,11 @@ fn changes(steps: &[Step], sheet: &mut Sheet) {
     }
 }
 
-/// The longest of each sweep, where rows are too many to show.
+/// One size of each sweep, where rows are too many to show.
 pub(super) fn summary(sweeps: &[Sweep], sheet: &mut Sheet) {
     use Side::{Left, Right};
     let Some(first) = sweeps.first().filter(|sweep| !sweep.steps.is_empty()) else { return };
-    sheet.heading("What if, at the size that suffers most");
+    sheet.heading("What if, at the size that changes most");
     changes(&first.steps, sheet);
     sheet.blank();
     let mut columns = vec![("Operation", Left), ("GPUs", Right), ("Size", Right)];
@@ -70,7 +67,7 @@ pub(super) fn summary(sweeps: &[Sweep], sheet: &mut Sheet) {
     columns.push(("Held back by", Left));
     let mut table = Table::new(&columns);
     for sweep in sweeps {
-        let Some(at) = sweep.steps.last().and_then(worst) else { continue };
+        let Some(at) = sweep.steps.last().and_then(most_changed) else { continue };
         let mut cells = vec![sweep.setting.kind.to_string(), column(&sweep.setting)];
         cells.push(whole_size(sweep.points[at].size));
         cells.extend(sweep.steps.iter().map(|step| times(&step.points[at])));
@@ -81,10 +78,11 @@ pub(super) fn summary(sweeps: &[Sweep], sheet: &mut Sheet) {
     sheet.table(table);
 }
 
-/// The size with the longest time beside that of the cluster as it is; the smallest of equals.
-fn worst(step: &Step) -> Option<usize> {
+/// The size whose time changes most; the smallest of equals.
+fn most_changed(step: &Step) -> Option<usize> {
+    let change = |point: &StepPoint| point.times.ln().abs();
     let points = step.points.iter().enumerate();
-    points.rev().max_by(|a, b| a.1.times.total_cmp(&b.1.times)).map(|(at, _)| at)
+    points.rev().max_by(|a, b| change(a.1).total_cmp(&change(b.1))).map(|(at, _)| at)
 }
 
 /// A paragraph for each sweep: from when on it matters, and how much.
@@ -106,14 +104,14 @@ pub(super) fn explained(sweeps: &[Sweep], sheet: &mut Sheet) {
     sheet.paragraph(
         "",
         "Each what-if stands on top of those before it, and times count against the cluster as it \
-         is. Bytes take longer by the ratio of two simulations of all flows over all links; launch \
-         and reduction stay, hops change with the topology alone.",
+         is. Bytes take longer by the ratio of two simulations of all flows over all links, the one with and \
+         the one without; launch and reduction stay, hops change with the topology alone.",
     );
 }
 
 fn effect(sweep: &Sweep, step: &Step) -> String {
     let label = label(step.kind);
-    let Some(at) = worst(step) else { return label.into() };
+    let Some(at) = most_changed(step) else { return label.into() };
     let matters = |point: &StepPoint| (point.times - 1.0).abs() > SLIGHT;
     let Some(from) = step.points.iter().position(matters) else {
         return format!("{label} within 1 % at all sizes");
