@@ -7,7 +7,7 @@ use foretrain_graph::CollectiveKind;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_ingest::collective_log::{self, CollectiveLog, LogOptions};
 use foretrain_predict::collectives::{
-    CollectivesAnswer, CollectivesOptions, Layout, collectives, latency_share,
+    CollectivesAnswer, CollectivesOptions, Layout, NetworkWhatIfs, collectives, latency_share,
 };
 
 fn options(ranks: &[u32]) -> CollectivesOptions {
@@ -19,6 +19,7 @@ fn options(ranks: &[u32]) -> CollectivesOptions {
         extra_latencies: vec![Nanos::ZERO],
         late_links: None,
         window: None,
+        network: NetworkWhatIfs::default(),
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use foretrain::core::{Bytes, Nanos};
 use foretrain::graph::CollectiveKind;
-use foretrain::predict::collectives::{CollectivesOptions, Layout};
+use foretrain::hardware::topology::{Degradation, Shape};
+use foretrain::predict::collectives::{CollectivesOptions, Layout, NetworkWhatIfs};
 
 use super::values;
 use crate::commands::collectives::Options;
@@ -16,7 +17,9 @@ Examples:
   foretrain collectives --on dgx-h100 --gpus 8,16,64 --sizes 1M..8G --explain
   foretrain collectives --on dgx-h100 --gpus 16..4096 --collective all --plot busbw.svg
   foretrain collectives --on azure-ndv4 --compare logs/ --plot busbw.svg
-  foretrain collectives --on dgx-a100 --gpus 32 --latency 0,20us,300us --window 4MiB")]
+  foretrain collectives --on dgx-a100 --gpus 32 --latency 0,20us,300us --window 4MiB
+  foretrain collectives --on dgx-h100 --gpus 64 --sizes 1M..1G --degrade node=3,nic=1,rate=0.5
+  foretrain collectives --on dgx-a100 --gpus 64 --topology dragonfly --scatter 1 --concurrent 4")]
 pub(super) struct Collectives {
     /// Cluster or node type (see `foretrain hardware list`), or a catalogue file that defines it.
     #[arg(long, value_name = "CLUSTER")]
@@ -51,6 +54,23 @@ pub(super) struct Collectives {
     /// What if a connection (one per NIC) had at most this in flight per round trip, as in 4MiB.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "What-if")]
     window: Option<Bytes>,
+    /// What if something were slow or down, nodes counted from the job's first: node=3,down,
+    /// node=3,nic=1,rate=0.5, node=0,device=2,rate=0.5, link=leaf0-spine1,down or switch=spine0,down.
+    /// May be given several times.
+    #[arg(long, value_name = "PART", value_parser = values::hinted::<Degradation>, help_heading = "What-if")]
+    degrade: Vec<Degradation>,
+    /// What if N equal groups ran the operation at once, interleaved over the same nodes.
+    #[arg(long, value_name = "N", conflicts_with = "stride", value_parser = clap::value_parser!(u32).range(1..), help_heading = "What-if")]
+    concurrent: Option<u32>,
+    /// What if the job's nodes came in random order, as from a scheduler that ignores the topology;
+    /// equal seeds give equal orders.
+    #[arg(long, value_name = "SEED", help_heading = "What-if")]
+    scatter: Option<u64>,
+    /// What if the nodes were connected otherwise: single-switch, fat-tree[,leaf=16],
+    /// rail-optimised[,leaf=32], dragonfly[,nodes=8,switches=8] or torus[,dimensions=4x4x8]; trees and
+    /// dragonflies also take oversubscription=2.
+    #[arg(long, value_name = "SHAPE", value_parser = values::hinted::<Shape>, help_heading = "What-if")]
+    topology: Option<Shape>,
     /// Show which term dominates, which algorithm is chosen, and from which size on latency costs
     /// less than 10 %.
     #[arg(long)]
@@ -80,6 +100,12 @@ impl From<Collectives> for Options {
                 extra_latencies: once(vec![args.latency], true),
                 late_links: args.late_links,
                 window: args.window,
+                network: NetworkWhatIfs {
+                    topology: args.topology,
+                    scatter: args.scatter,
+                    concurrent: args.concurrent,
+                    degradations: args.degrade,
+                },
             },
             logs: args.compare,
             explain: args.explain,

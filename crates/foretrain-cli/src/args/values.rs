@@ -1,6 +1,8 @@
 //! Values with units and ranges, as people write them.
 
-use foretrain::core::{Bytes, Nanos};
+use std::str::FromStr;
+
+use foretrain::core::{Bytes, InputError, Nanos};
 use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::roles::{GivenRole, Role};
@@ -51,6 +53,12 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
         _ => return Err(format!("unknown unit {unit:?}; write s, ms, us or ns")),
     };
     if nanos < 9e18 { Ok(Nanos::from_nanos_f64(nanos)) } else { Err("too long a time".into()) }
+}
+
+/// What the library reads itself, with its advice.
+pub(super) fn hinted<T: FromStr<Err = InputError>>(text: &str) -> Result<T, String> {
+    let advised = |error: InputError| [&[error.to_string()], error.hints()].concat().join("; ");
+    text.parse().map_err(advised)
 }
 
 /// Groups and their role: `dp_*=dp`.

@@ -9,6 +9,7 @@ mod graphs;
 mod help;
 mod json;
 mod nccl_log;
+mod network;
 mod readme;
 mod streaming;
 mod support;

@@ -210,7 +210,7 @@ mod tests {
     fn an_odd_sweep_holds_on_its_own_ranks_alone() {
         let odd = Sweep { odd: true, ..sweep(24, 3, &[2.0]) };
         let trend = [sweep(16, 2, &[1.1]), sweep(32, 4, &[1.1])];
-        let with = field(&[&trend[..], &[odd.clone()]].concat());
+        let with = field(&[&trend[..], std::slice::from_ref(&odd)].concat());
         let without = field(&trend);
         for ranks in [16, 23, 25, 32, 64] {
             let asked = all_reduce(1024.0, ranks, true);

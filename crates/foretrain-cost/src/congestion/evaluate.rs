@@ -43,7 +43,11 @@ pub struct Conditions {
 pub struct CongestedTime {
     /// From its start to its end, with all the others.
     pub time: Nanos,
-    /// The same on the same network without the others.
+    /// Its part from the first byte to the last.
+    pub transfer: Nanos,
+    /// The least that part can be: links of its own, healthy, and a fabric that is never the limit.
+    pub least_transfer: Nanos,
+    /// The same time on the same network without the others.
     pub alone: Nanos,
     /// What the closed form says: links of its own, healthy, and a fabric that is never the limit.
     pub closed_form: Nanos,
@@ -96,15 +100,25 @@ pub fn congestion(
     }
     let together = run(&network, &all);
     let mut times = Vec::with_capacity(all.len());
-    for (routed, (time, bottleneck)) in all.iter().zip(together) {
+    for (routed, (transfer, bottleneck)) in all.iter().zip(together) {
+        let time = routed.time(transfer);
         let alone = match all.len() {
             1 => time,
-            _ => run(&network, std::slice::from_ref(routed))[0].0,
+            _ => routed.time(run(&network, std::slice::from_ref(routed))[0].0),
         };
         let bottleneck = bottleneck.map(|link| network.link_name(link));
         let closed = &routed.calibrated.closed;
         let (closed_form, algorithm) = (closed.time.value, closed.algorithm);
-        times.push(CongestedTime { time, alone, closed_form, algorithm, bottleneck });
+        let least_transfer = closed.terms.transfer;
+        times.push(CongestedTime {
+            time,
+            transfer,
+            least_transfer,
+            alone,
+            closed_form,
+            algorithm,
+            bottleneck,
+        });
     }
     Ok(times)
 }
@@ -159,6 +173,13 @@ impl Routed {
         let terms = &self.calibrated.closed.terms;
         self.start.saturating_add(terms.launch).saturating_add(terms.propagation)
     }
+
+    /// The whole time with a transfer of `transfer`.
+    fn time(&self, transfer: Nanos) -> Nanos {
+        let reduction = self.calibrated.closed.terms.reduction;
+        let before = self.transfer_start() - self.start;
+        before.saturating_add(transfer).saturating_add(reduction)
+    }
 }
 
 /// Whether a rank is at an end of a transfer within its node.
@@ -173,7 +194,7 @@ fn is_on_dead(network: &Network, way: Way, (node, device): (u32, u32)) -> bool {
     }
 }
 
-/// Time of each collective, and the link that held it up.
+/// Transfer time of each collective, and the link that held it up.
 fn run(network: &Network, all: &[Routed]) -> Vec<(Nanos, Option<u32>)> {
     let mut flows = Flows::new();
     for routed in all {
@@ -193,12 +214,12 @@ fn run(network: &Network, all: &[Routed]) -> Vec<(Nanos, Option<u32>)> {
         let range = first..first + routed.flows.len();
         first = range.end;
         let last = range.max_by_key(|&flow| outcome.ends[flow]);
-        let end = last.map_or_else(|| routed.transfer_start(), |flow| outcome.ends[flow]);
-        let time = match end {
-            Nanos::MAX => Nanos::MAX,
-            end => end.saturating_add(routed.calibrated.closed.terms.reduction) - routed.start,
+        let transfer = match last.map(|flow| outcome.ends[flow]) {
+            None => Nanos::ZERO,
+            Some(Nanos::MAX) => Nanos::MAX,
+            Some(end) => end - routed.transfer_start(),
         };
-        times.push((time, last.and_then(|flow| outcome.limits[flow])));
+        times.push((transfer, last.and_then(|flow| outcome.limits[flow])));
     }
     times
 }

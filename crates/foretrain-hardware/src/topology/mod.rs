@@ -3,7 +3,8 @@
 //! A [`Fabric`] says how many nodes meet at which level; a [`Network`] is built from it for a
 //! number of nodes, with each NIC, switch and cable. [`Topology`] says how the switches of a
 //! fabric's levels are wired. [`Router`] finds the links from one NIC to another under a
-//! [`Routing`], and [`Degradation`] is a what-if: `node=3,nic=1,rate=0.5` or `link=leaf2-spine0,down`.
+//! [`Routing`]. What-ifs: a [`Degradation`] is `node=3,nic=1,rate=0.5` or `link=leaf2-spine0,down`, a
+//! [`Shape`] connects the nodes anew.
 //!
 //! ```
 //! use foretrain_hardware::Catalogue;
@@ -31,6 +32,7 @@ mod dragonfly;
 mod network;
 mod presets;
 mod route;
+mod shape;
 mod torus;
 
 use foretrain_core::{InputError, Result};
@@ -39,6 +41,7 @@ use serde::Serialize;
 pub use degrade::{Condition, Degradation, Target};
 pub use network::{Network, Nic};
 pub use route::{Hop, Router, Routing};
+pub use shape::{Shape, describe};
 
 use crate::cluster::Fabric;
 

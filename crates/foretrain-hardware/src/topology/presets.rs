@@ -83,7 +83,7 @@ impl Fabric {
     pub fn torus(dimensions: &[u32], hop: Nanos) -> Self {
         let across: u32 = dimensions.iter().map(|size| size / 2).sum();
         let levels =
-            vec![level("torus", Level::UNBOUNDED, 1.0, hop.scale(f64::from(across.max(1))))];
+            vec![level("across", Level::UNBOUNDED, 1.0, hop.scale(f64::from(across.max(1))))];
         let topology = Topology::Torus { dimensions: dimensions.to_vec() };
         Self {
             name: "torus".into(),

@@ -195,7 +195,8 @@ impl<'a> Router<'a> {
 fn nearer(network: &Network, distance: &[u16], at: u32, ports: &mut Vec<Port>) -> Option<()> {
     let here = distance[at as usize];
     let leads = |port: &&Port| {
-        here != FAR && distance[port.to as usize] + 1 == here && network.is_alive(port.link)
+        let there = distance[port.to as usize];
+        here != FAR && there.checked_add(1) == Some(here) && network.is_alive(port.link)
     };
     ports.clear();
     ports.extend(network.ports(at).iter().filter(leads));

@@ -5,6 +5,7 @@ use foretrain_cost::nccl_tuner::Protocol;
 use foretrain_cost::{CollectiveTime, Method, Terms};
 use foretrain_graph::CollectiveKind;
 
+use super::network::Step;
 use crate::validate::Scores;
 
 /// Collectives on a cluster.
@@ -68,6 +69,8 @@ pub struct Sweep {
     pub setting: Setting,
     /// By size, as asked.
     pub points: Vec<Point>,
+    /// What-ifs of the network, each on top of those before it.
+    pub steps: Vec<Step>,
     /// The fastest way by size, from the smallest size asked to the largest.
     pub choices: Vec<Choice>,
     /// From this size on launch and propagation take less than a tenth of the time. `None` if

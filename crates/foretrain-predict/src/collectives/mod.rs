@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kinds x ranks x latencies ──setting──▶ fabrics ──sweep──▶ rows, switches, plateau ─┐
+//!                                                       └─network─▶ rows under what-ifs ─┤
 //! benchmark logs ────────────setting──▶ fabrics ──compare─▶ measured beside predicted┴─▶ answer
 //! ```
 //!
@@ -14,6 +15,7 @@
 mod answer;
 pub mod calibrate;
 mod compare;
+mod network;
 mod notes;
 mod runs;
 mod setting;
@@ -29,6 +31,7 @@ pub use answer::{
     Choice, CollectivesAnswer, ComparedRow, Comparison, LeftOut, Limit, Plateau, Point, Setting,
     Sweep, Term, Uncompared, bus_range, dominating_term, latency_share,
 };
+pub use network::{NetworkWhatIfs, Step, StepKind, StepPoint};
 pub(crate) use setting::fabric_of;
 pub use setting::{Layout, WhatIf};
 
@@ -50,6 +53,8 @@ pub struct CollectivesOptions {
     pub late_links: Option<u32>,
     /// Bytes that a connection may have in flight.
     pub window: Option<Bytes>,
+    /// What-ifs of the network, each on top of those before it.
+    pub network: NetworkWhatIfs,
 }
 
 /// Answers what was asked of `cluster`, and puts `logs` beside it.
@@ -73,17 +78,15 @@ pub fn collectives(
             window: options.window,
         })
         .collect();
+    let layout = options.network.layout(cluster, options.layout)?;
     let mut sweeps = Vec::new();
     let mut left_out: Vec<LeftOut> = Vec::new();
     let mut refused: Option<InputError> = None;
     for &ranks in &options.ranks {
         for &what_if in &what_ifs {
-            let situated = setting::situate(cluster, ranks, options.layout, what_if);
-            match situated {
-                Ok(place) => {
-                    let of = |&kind| sweep::sweep(&place, cluster, kind, &options.sizes);
-                    sweeps.extend(options.kinds.iter().map(of));
-                }
+            let job = network::Job { cluster, ranks, layout, what_if };
+            match of_job(job, options) {
+                Ok(of_ranks) => sweeps.extend(of_ranks),
                 Err(error) => {
                     if left_out.last().is_none_or(|last| last.ranks != ranks) {
                         left_out.push(LeftOut { ranks, why: error.to_string() });
@@ -101,7 +104,9 @@ pub fn collectives(
     let what_if = what_ifs.first().copied().unwrap_or_default();
     let machine = runs::Machine { cluster, catalogue, layout: options.layout, what_if };
     let (comparisons, uncompared) = compare::compare(&machine, &sweeps, logs);
-    let evidence = evidence(cluster, &sweeps, &comparisons);
+    let mut evidence = evidence(cluster, &sweeps, &comparisons);
+    evidence.extend(network::evidence(&options.network));
+    evidence.sort_by_key(|line| line.kind);
     Ok(CollectivesAnswer {
         cluster: cluster.name.clone(),
         device: cluster.node.device.name.clone(),
@@ -114,6 +119,15 @@ pub fn collectives(
         uncompared,
         evidence,
     })
+}
+
+/// Every operation on one number of ranks.
+fn of_job(job: network::Job<'_>, options: &CollectivesOptions) -> Result<Vec<Sweep>> {
+    let place = setting::situate(job.cluster, job.ranks, job.layout, job.what_if)?;
+    let of = |&kind| sweep::sweep(&place, job.cluster, kind, &options.sizes);
+    let mut sweeps: Vec<Sweep> = options.kinds.iter().map(of).collect();
+    options.network.apply(job, &mut sweeps)?;
+    Ok(sweeps)
 }
 
 /// What all times rest on: the model's own lines, each once with its largest spread, and the rates
@@ -134,7 +148,6 @@ fn evidence(cluster: &Cluster, sweeps: &[Sweep], comparisons: &[Comparison]) -> 
         }
     }
     lines.extend(links(cluster, sweeps, comparisons));
-    lines.sort_by_key(|line| line.kind);
     lines
 }
 

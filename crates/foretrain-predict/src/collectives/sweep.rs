@@ -36,6 +36,7 @@ pub(super) fn sweep(
     Sweep {
         setting,
         points,
+        steps: Vec::new(),
         choices: asked.map_or_else(Vec::new, |(least, most)| choices(&curve, *least, *most)),
         latency_minor_from: latency_minor_from(&curve),
         notes: notes::of_plateau(&setting, &plateau, cluster),

@@ -2,8 +2,8 @@
 
 use foretrain_core::{Bandwidth, Bytes, Estimate, Ledger};
 use foretrain_predict::collectives::{
-    Choice, CollectivesAnswer, ComparedRow, Comparison, LeftOut, Plateau, Point, Setting, Sweep,
-    Uncompared, bus_range, dominating_term, latency_share,
+    Choice, CollectivesAnswer, ComparedRow, Comparison, LeftOut, Plateau, Point, Setting, Step,
+    StepPoint, Sweep, Uncompared, bus_range, dominating_term, latency_share,
 };
 use foretrain_predict::validate::Scores;
 use schemars::JsonSchema;
@@ -47,6 +47,8 @@ pub struct SweepReport {
     pub setting: SettingReport,
     /// By size.
     pub rows: Vec<PredictedRowReport>,
+    /// What-ifs of the network, each on top of those before it.
+    pub what_ifs: Vec<StepReport>,
     /// The fastest way from each size on.
     pub choices: Vec<ChoiceReport>,
     /// From this size on launch and propagation take less than a tenth of the time; `null` if
@@ -104,6 +106,32 @@ pub struct PredictedRowReport {
     pub dominates: String,
     /// Launch and propagation over the time, 0 to 1.
     pub latency_share: f64,
+}
+
+/// A what-if of the network on top of those before it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StepReport {
+    /// What it changes: `topology`, `scatter`, `concurrent` or `degrade`.
+    pub kind: String,
+    /// The change in words.
+    pub what: String,
+    /// By size, as the rows of the sweep.
+    pub rows: Vec<StepRowReport>,
+}
+
+/// A size under a what-if.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StepRowReport {
+    /// The larger of a rank's input and output buffer.
+    pub size_bytes: u64,
+    /// How long it takes; of several groups the slowest.
+    pub time: RangeNs,
+    /// Time over that of the cluster as it is.
+    pub times: f64,
+    /// As nccl-tests defines it.
+    pub busbw_gb_per_s: f64,
+    /// The link that holds it back longest; `null` if the library alone does.
+    pub bottleneck: Option<String>,
 }
 
 /// The way that is fastest from a size on.
@@ -235,6 +263,7 @@ impl From<&Sweep> for SweepReport {
         Self {
             setting: (&sweep.setting).into(),
             rows: sweep.points.iter().map(Into::into).collect(),
+            what_ifs: sweep.steps.iter().map(|step| StepReport::new(step, sweep)).collect(),
             choices: sweep.choices.iter().map(Into::into).collect(),
             latency_minor_from_bytes: sweep.latency_minor_from.map(Bytes::get),
             plateau: (&sweep.plateau).into(),
@@ -278,6 +307,23 @@ impl From<&Point> for PredictedRowReport {
             reduction_ns: predicted.terms.reduction.nanos(),
             dominates: dominating_term(&predicted.terms).as_str().into(),
             latency_share: finite(latency_share(&predicted.terms)),
+        }
+    }
+}
+
+impl StepReport {
+    fn new(step: &Step, sweep: &Sweep) -> Self {
+        let row = |(point, now): (&Point, &StepPoint)| StepRowReport {
+            size_bytes: point.size.get(),
+            time: now.time.into(),
+            times: finite(now.times),
+            busbw_gb_per_s: gb(now.bus_bandwidth),
+            bottleneck: now.bottleneck.clone(),
+        };
+        Self {
+            kind: step.kind.as_str().into(),
+            what: step.what.clone(),
+            rows: sweep.points.iter().zip(&step.points).map(row).collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod compared;
 mod explained;
+mod what_ifs;
 
 use foretrain_core::{Bandwidth, Bytes, Ledger, Nanos};
 use foretrain_cost::CollectiveTime;
@@ -39,6 +40,7 @@ pub fn collectives(
     if shown_in_full {
         for sweep in &answer.sweeps {
             in_full(sweep, view, &mut sheet);
+            what_ifs::rows(sweep, &mut sheet);
         }
     } else {
         for sweeps in answer.sweeps.chunk_by(|a, b| a.setting.kind == b.setting.kind) {
@@ -50,10 +52,12 @@ pub fn collectives(
              them of all."
         );
         sheet.paragraph("", &more);
+        what_ifs::summary(&answer.sweeps, &mut sheet);
     }
     curves(&answer.sweeps, &mut sheet);
     if view.explain {
         explained::terms(&answer.sweeps, &mut sheet);
+        what_ifs::explained(&answer.sweeps, &mut sheet);
     } else if !shown_in_full {
         explained::algorithms(&answer.sweeps, &mut sheet);
     }
