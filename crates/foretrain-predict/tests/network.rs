@@ -202,3 +202,30 @@ fn who_is_to_blame_is_named() {
     let error = ask(&narrow("dgx-a100"), &many).unwrap_err();
     assert!(error.message().contains("need over 8388608 devices"), "{error}");
 }
+
+/// The closed form does not see that parallel trees of shards meet on the uplinks, so what a wider
+/// fabric removes was never in it.
+#[test]
+fn no_topology_beats_links_of_its_own() {
+    let cluster = narrow("dgx-a100");
+    let mut ample = cluster.clone();
+    ample.fabric = Fabric::single_switch(Nanos::from_nanos(500));
+    for layout in [Layout::Packed, Layout::PerNode(1)] {
+        for shape in ["single-switch", "torus", "rail-optimised", "dragonfly"] {
+            let topology = Some(shape.parse().unwrap());
+            let what = NetworkWhatIfs { topology, ..NetworkWhatIfs::default() };
+            let answer = ask(&cluster, &options(16, layout, what)).unwrap();
+            let best = ask(&ample, &options(16, layout, NetworkWhatIfs::default())).unwrap();
+            for (sweep, best) in answer.sweeps.iter().zip(&best.sweeps) {
+                for (now, best) in sweep.steps[0].points.iter().zip(&best.points) {
+                    let ratio =
+                        now.time.value.nanos() as f64 / best.predicted.time.value.nanos() as f64;
+                    assert!(ratio > 0.98, "{shape}, {:?}, {}: {ratio}", sweep.setting, best.size);
+                }
+            }
+        }
+    }
+    let answer = ask(&cluster, &options(16, Layout::PerNode(1), degraded(&["node=0,rate=1"])));
+    let notes = &answer.unwrap().sweeps[1].notes;
+    assert!(notes.iter().any(|note| note.starts_with("flow by flow, all-gather of")), "{notes:?}");
+}

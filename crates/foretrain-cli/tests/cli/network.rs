@@ -100,7 +100,9 @@ fn who_cuts_ranks_off_is_said() {
     assert!(cut.contains("(at `node=2,down`)"), "{cut}");
     assert!(ask(&["--gpus", "16", "--degrade", "node=9,down"]).contains("they are 0 to 3"));
     assert!(ask(&["--gpus", "16", "--degrade", "node=0"]).contains("neither `rate=` nor `down`"));
-    assert!(ask(&["--gpus", "16", "--degrade", "link=leaf0-spine9,down"]).contains("did you mean"));
+    assert!(
+        ask(&["--gpus", "32", "--degrade", "link=leaf0-spine99,down"]).contains("did you mean")
+    );
     assert!(ask(&["--gpus", "16", "--concurrent", "3"]).contains("that divides 4"));
     assert!(ask(&["--gpus", "16", "--concurrent", "2", "--stride", "2"]).contains("--stride"));
     assert!(ask(&["--gpus", "16", "--topology", "ring"]).contains("write single-switch"));

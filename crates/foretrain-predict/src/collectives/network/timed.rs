@@ -56,9 +56,10 @@ pub(super) fn add_steps(
         }
     }
     sweep.steps = steps;
+    let kind = sweep.setting.kind;
     sweep.notes.extend(apart.filter(|(_, ratio)| *ratio > APART).map(|(size, ratio)| {
         format!(
-            "flow by flow, the transfer of {size} takes {ratio:.2} times what the closed form says of \
+            "flow by flow, {kind} of {size} transfers {ratio:.2} times as long as the closed form says of \
              the cluster as it is; what-ifs start from the closed form"
         )
     }));

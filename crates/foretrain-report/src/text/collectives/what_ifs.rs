@@ -32,7 +32,7 @@ pub(super) fn rows(sweep: &Sweep, sheet: &mut Sheet) {
     use Side::{Left, Right};
     let Some(last) = sweep.steps.last() else { return };
     sheet.heading(&format!("What if, {}, {}", sweep.setting.kind, place(&sweep.setting)));
-    changes(&sweep.steps, sheet);
+    changes(std::slice::from_ref(sweep), sheet);
     sheet.blank();
     let mut columns = vec![("Size", Right), ("as is us", Right)];
     columns.extend(sweep.steps.iter().map(|step| (label(step.kind), Right)));
@@ -49,9 +49,18 @@ pub(super) fn rows(sweep: &Sweep, sheet: &mut Sheet) {
     sheet.table(table);
 }
 
-fn changes(steps: &[Step], sheet: &mut Sheet) {
-    for step in steps {
-        sheet.field(label(step.kind), &name(&step.what, 400));
+/// What each step changes, once: the topology may depend on the number of nodes.
+fn changes(sweeps: &[Sweep], sheet: &mut Sheet) {
+    let mut said: Vec<(StepKind, Vec<&str>)> = Vec::new();
+    for step in sweeps.iter().flat_map(|sweep| &sweep.steps) {
+        match said.iter_mut().find(|(kind, _)| *kind == step.kind) {
+            Some((_, known)) if known.contains(&step.what.as_str()) => {}
+            Some((_, known)) => known.push(&step.what),
+            None => said.push((step.kind, vec![&step.what])),
+        }
+    }
+    for (kind, what) in said {
+        sheet.field(label(kind), &name(&what.join(" or "), 400));
     }
 }
 
@@ -60,7 +69,7 @@ pub(super) fn summary(sweeps: &[Sweep], sheet: &mut Sheet) {
     use Side::{Left, Right};
     let Some(first) = sweeps.first().filter(|sweep| !sweep.steps.is_empty()) else { return };
     sheet.heading("What if, at the size that changes most");
-    changes(&first.steps, sheet);
+    changes(sweeps, sheet);
     sheet.blank();
     let mut columns = vec![("Operation", Left), ("GPUs", Right), ("Size", Right)];
     columns.extend(first.steps.iter().map(|step| (label(step.kind), Right)));
@@ -113,15 +122,16 @@ fn effect(sweep: &Sweep, step: &Step) -> String {
     let label = label(step.kind);
     let Some(at) = most_changed(step) else { return label.into() };
     let matters = |point: &StepPoint| (point.times - 1.0).abs() > SLIGHT;
-    let Some(from) = step.points.iter().position(matters) else {
-        return format!("{label} within 1 % at all sizes");
-    };
-    let from = match from {
-        0 => "at all sizes".into(),
-        from => format!("from {} on", whole_size(sweep.points[from].size)),
+    let found: Vec<bool> = step.points.iter().map(matters).collect();
+    let size = |at: usize| whole_size(sweep.points[at].size);
+    let when = match (found.iter().position(|m| *m), found.iter().rposition(|m| *m)) {
+        (Some(0), Some(last)) if last + 1 == found.len() => "at all sizes".into(),
+        (Some(0), Some(last)) => format!("up to {}", size(last)),
+        (Some(first), Some(last)) if last + 1 == found.len() => format!("from {} on", size(first)),
+        (Some(first), Some(last)) => format!("from {} to {}", size(first), size(last)),
+        _ => return format!("{label} within 1 % at all sizes"),
     };
     let point = &step.points[at];
     let by = point.bottleneck.as_deref().map(|link| format!(", held back by {}", name(link, 60)));
-    let (times, size) = (times(point), whole_size(sweep.points[at].size));
-    format!("{label} matters {from}, {times} at {size}{}", by.unwrap_or_default())
+    format!("{label} matters {when}, {} at {}{}", times(point), size(at), by.unwrap_or_default())
 }
