@@ -19,6 +19,7 @@ fn options(ranks: &[u32]) -> CollectivesOptions {
         extra_latencies: vec![Nanos::ZERO],
         late_links: None,
         window: None,
+        algorithm: None,
         network: NetworkWhatIfs::default(),
     }
 }

@@ -25,6 +25,7 @@ fn options(ranks: u32, layout: Layout, network: NetworkWhatIfs) -> CollectivesOp
         extra_latencies: vec![Nanos::ZERO],
         late_links: None,
         window: None,
+        algorithm: None,
         network,
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use foretrain::core::{Bytes, Nanos};
+use foretrain::cost::Method;
 use foretrain::graph::CollectiveKind;
 use foretrain::hardware::topology::{Degradation, Shape};
 use foretrain::predict::collectives::{CollectivesOptions, Layout, NetworkWhatIfs};
@@ -54,6 +55,10 @@ pub(super) struct Collectives {
     /// What if a connection (one per NIC) had at most this in flight per round trip, as in 4MiB.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "What-if")]
     window: Option<Bytes>,
+    /// What if the library were told to take this algorithm (NCCL_ALGO): ring, tree, nvls, nvlstree,
+    /// collnet or pat; operations that lack it keep theirs.
+    #[arg(long, value_name = "NAME", value_parser = values::algorithm, help_heading = "What-if")]
+    algorithm: Option<Method>,
     /// What if something were slow or down, nodes counted from the job's first: node=3,down,
     /// node=3,nic=1,rate=0.5, node=0,device=2,rate=0.5, link=leaf0-spine1,down or switch=spine0,down.
     /// May be given several times.
@@ -100,6 +105,7 @@ impl From<Collectives> for Options {
                 extra_latencies: once(vec![args.latency], true),
                 late_links: args.late_links,
                 window: args.window,
+                algorithm: args.algorithm,
                 network: NetworkWhatIfs {
                     topology: args.topology,
                     scatter: args.scatter,

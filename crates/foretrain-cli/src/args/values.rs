@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use foretrain::core::{Bytes, InputError, Nanos};
+use foretrain::cost::Method;
 use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::roles::{GivenRole, Role};
@@ -93,6 +94,15 @@ pub(super) fn collectives(text: &str) -> Result<Vec<CollectiveKind>, String> {
         ]);
     }
     Ok(vec![collective(text)?])
+}
+
+/// An algorithm as `NCCL_ALGO` spells it, in any case.
+pub(super) fn algorithm(text: &str) -> Result<Method, String> {
+    let named = |method: &Method| method.as_str().eq_ignore_ascii_case(text.trim());
+    Method::NAMED.into_iter().find(named).ok_or_else(|| {
+        let names = Method::NAMED.map(|method| method.as_str().to_lowercase());
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 /// A job size or, by doubling, a range of them: `16`, `16..4096`.

@@ -98,6 +98,7 @@ impl Fabric {
             cpu: node.cpu_vendor,
             reduce_bandwidth: reduce_bandwidth(node),
             library: library(node),
+            forced: None,
             calibrated: None,
         };
         match &cluster.collectives {

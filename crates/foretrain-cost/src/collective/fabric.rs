@@ -7,6 +7,7 @@ use foretrain_hardware::{CpuVendor, LinkKind, NicKind};
 use serde::Serialize;
 
 use super::knowledge::Calibrated;
+use super::time::Method;
 use crate::nccl_tuner::Version;
 
 /// Who runs the collective.
@@ -116,6 +117,9 @@ pub struct Fabric {
     pub reduce_bandwidth: Option<Bandwidth>,
     /// Who runs the collective.
     pub library: Library,
+    /// The algorithm that a device library is told to take (`NCCL_ALGO`), where it has it for the
+    /// collective.
+    pub forced: Option<Method>,
     /// What was measured of this cluster's collectives.
     #[serde(skip)]
     pub calibrated: Option<Arc<Calibrated>>,
@@ -136,6 +140,7 @@ impl Fabric {
             cpu: CpuVendor::Other,
             reduce_bandwidth: None,
             library: Library::Nccl(Version::LATEST),
+            forced: None,
             calibrated: None,
         }
     }

@@ -37,7 +37,11 @@ pub(super) fn offers(call: &CollectiveCall, fabric: &Fabric, known: Known<'_>) -
         Kind::Gather | Kind::Scatter => model.one_to_all(bytes, &mut offers),
         Kind::Send | Kind::Recv | Kind::SendRecv => model.point_to_point(bytes, &mut offers),
     }
-    if known.pick.choice == Choice::Tuner {
+    if let Some(method) = fabric.forced
+        && offers.iter().any(|candidate| candidate.method == method)
+    {
+        offers.only(method);
+    } else if known.pick.choice == Choice::Tuner {
         offers.keep(choice::choose(fabric, call, known.pick.nccl));
     }
     offers
@@ -71,6 +75,15 @@ impl Offers {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Candidate> {
         self.list.iter().flatten()
+    }
+
+    /// Nothing but a method's.
+    fn only(&mut self, method: Method) {
+        for place in &mut self.list {
+            if place.is_some_and(|candidate| candidate.method != method) {
+                *place = None;
+            }
+        }
     }
 
     /// The fastest.

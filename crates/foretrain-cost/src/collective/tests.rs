@@ -73,6 +73,7 @@ prop_compose! {
             cpu: CpuVendor::Amd,
             reduce_bandwidth: reduce.map(Bandwidth::from_gb_per_sec),
             library,
+            forced: None,
             calibrated: None,
         }
     }
@@ -297,6 +298,19 @@ fn carrying_to_or_from_one_rank() {
     let born = rescale(Nanos::from_millis(1), &call, &one, &many);
     assert_eq!(born.time.value, collective_time(&call, &many).time.value);
     assert_eq!(born.evidence.kind, foretrain_core::EvidenceKind::Assumed);
+}
+
+#[test]
+fn a_forced_algorithm_is_taken_where_there_is_one() {
+    let fabric = Fabric { forced: Some(Method::Ring), ..group("dgx-a100", 64) };
+    let at = |kind, bytes| collective_time(&CollectiveCall::new(kind, Bytes::new(bytes)), &fabric);
+    for shift in 10..32 {
+        assert_eq!(at(Kind::AllReduce, 1 << shift).algorithm, Method::Ring);
+    }
+    assert_eq!(at(Kind::AllToAll, 1 << 20).algorithm, Method::Pairwise);
+    let free = Fabric { forced: None, ..fabric.clone() };
+    let small = CollectiveCall::new(Kind::AllReduce, Bytes::from_kib(1));
+    assert_eq!(collective_time(&small, &free).algorithm, Method::Tree);
 }
 
 #[test]

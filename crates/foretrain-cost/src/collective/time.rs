@@ -5,6 +5,7 @@ use foretrain_graph::CollectiveKind;
 use foretrain_hardware::collectives::Prior;
 use serde::Serialize;
 
+use super::bound::lower_bound;
 use super::candidate::{Candidate, Limit};
 use super::conventions::{algorithm_bandwidth, bus_factor};
 use super::fabric::{Fabric, Library};
@@ -60,6 +61,10 @@ pub enum Method {
 }
 
 impl Method {
+    /// Those that `NCCL_ALGO` can name, as NCCL spells them.
+    pub const NAMED: [Self; 6] =
+        [Self::Ring, Self::Tree, Self::Nvls, Self::NvlsTree, Self::CollNet, Self::Pat];
+
     /// For tables.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +100,7 @@ pub struct Terms {
 pub struct CollectiveTime {
     /// From when the last rank arrives until the last rank has its result.
     pub time: Estimate<Nanos>,
-    /// The fastest method.
+    /// The method that the library takes.
     pub algorithm: Method,
     /// Its protocol, with NCCL and RCCL.
     pub protocol: Option<Protocol>,
@@ -136,7 +141,7 @@ pub fn collective_time(call: &CollectiveCall, fabric: &Fabric) -> CollectiveTime
     let time = part(best.total());
     let algorithm_bandwidth = algorithm_bandwidth(call.bytes, time);
     CollectiveTime {
-        time: Estimate::with_relative_spread(time, found.spread),
+        time: above(Estimate::with_relative_spread(time, found.spread), lower_bound(call, fabric)),
         algorithm: best.method,
         protocol: best.protocol,
         terms: Terms {
@@ -150,6 +155,11 @@ pub fn collective_time(call: &CollectiveCall, fabric: &Fabric) -> CollectiveTime
         algorithm_bandwidth,
         evidence: vec![found.evidence],
     }
+}
+
+/// No end of an interval promises what the links cannot carry.
+fn above(time: Estimate<Nanos>, bound: Nanos) -> Estimate<Nanos> {
+    Estimate { low: time.low.max(bound.min(time.value)), ..time }
 }
 
 /// The candidate that the library takes.

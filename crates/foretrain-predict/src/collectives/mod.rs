@@ -22,6 +22,7 @@ mod setting;
 mod sweep;
 
 use foretrain_core::{Bytes, Evidence, EvidenceKind, InputError, Nanos, Result};
+use foretrain_cost::Method;
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::source::Source;
 use foretrain_hardware::{Catalogue, Cluster};
@@ -51,6 +52,8 @@ pub struct CollectivesOptions {
     pub extra_latencies: Vec<Nanos>,
     /// How many of the ring's links between nodes have that latency, if not all have it.
     pub late_links: Option<u32>,
+    /// What the library is told to take (`NCCL_ALGO`), where it has it for the operation.
+    pub algorithm: Option<Method>,
     /// Bytes that a connection may have in flight.
     pub window: Option<Bytes>,
     /// What-ifs of the network, each on top of those before it.
@@ -76,6 +79,7 @@ pub fn collectives(
             extra_latency,
             late_links: options.late_links,
             window: options.window,
+            algorithm: options.algorithm,
         })
         .collect();
     let layout = options.network.layout(cluster, options.layout)?;

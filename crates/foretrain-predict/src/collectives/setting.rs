@@ -1,7 +1,7 @@
 //! From ranks and a layout to the fabric under them, what-ifs included.
 
 use foretrain_core::{Bandwidth, Bytes, InputError, Nanos, Result};
-use foretrain_cost::{Fabric, GroupPlacement, LateLinks};
+use foretrain_cost::{Fabric, GroupPlacement, LateLinks, Method};
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::Cluster;
 
@@ -27,6 +27,8 @@ pub struct WhatIf {
     pub extra_latency: Nanos,
     /// The ring's links between nodes that have that latency, if not all have it.
     pub late_links: Option<u32>,
+    /// What the library is told to take (`NCCL_ALGO`).
+    pub algorithm: Option<Method>,
     /// Bytes that a connection may have in flight; a group has one connection per NIC it drives.
     pub window: Option<Bytes>,
 }
@@ -80,6 +82,7 @@ pub(super) fn situate(
         ))
         .hint("define a node with `based_on` that sets intra_bandwidth or nic_bandwidth"));
     }
+    fabric.forced = what_if.algorithm;
     let latency = what_if.extra_latency;
     match what_if.late_links {
         None => fabric.inter.extra_latency += latency,

@@ -217,6 +217,16 @@ fn o20_late_links_cost_small_messages_and_spare_large_ones() {
     let picture = std::fs::read_to_string(&plot).unwrap();
     holds(&picture, &["+20 us", "+300 us"]);
     assert_eq!(picture.matches("class=\"curve\"").count(), 4, "{picture}");
+    // A ring pays for all of its 2(n-1) steps.
+    for sweep in ask(&["--algorithm", "ring"]) {
+        let [small, .., large] = &sweep["rows"].as_array().unwrap()[..] else { unreachable!() };
+        assert_eq!(
+            (&small["algorithm"], &small["dominates"]),
+            (&"Ring".into(), &"propagation".into())
+        );
+        assert!(number(&small["latency_share"]) > 0.5, "{small}");
+        assert!(number(&large["latency_share"]) < 0.1, "{large}");
+    }
     // What a connection may have in flight is a question of its own.
     let windowed = ask(&["--window", "1MiB"]);
     for (sweep, open) in windowed.iter().zip(&sweeps) {

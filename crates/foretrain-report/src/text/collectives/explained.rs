@@ -11,7 +11,7 @@ use super::{about_size, column, place};
 pub(super) fn algorithms(sweeps: &[Sweep], sheet: &mut Sheet) {
     sheet.heading("Algorithms");
     let mut table =
-        Table::new(&[("Operation", Side::Left), ("GPUs", Side::Right), ("Fastest", Side::Left)]);
+        Table::new(&[("Operation", Side::Left), ("GPUs", Side::Right), ("Taken", Side::Left)]);
     let all: Vec<(&Sweep, String)> = sweeps.iter().map(|s| (s, chosen(&s.choices))).collect();
     let alike = |a: &(&Sweep, String), b: &(&Sweep, String)| {
         (a.0.setting.kind, &a.1) == (b.0.setting.kind, &b.1)
@@ -47,7 +47,7 @@ pub(super) fn terms(sweeps: &[Sweep], sheet: &mut Sheet) {
             None => "Latency (launch and propagation) costs over 10 % at any size.".into(),
         };
         let text = format!(
-            "{}, {}: {}. {latency} Fastest: {}.",
+            "{}, {}: {}. {latency} Taken: {}.",
             setting.kind,
             place(setting),
             dominated(&sweep.points),
