@@ -157,9 +157,13 @@ pub fn collective_time(call: &CollectiveCall, fabric: &Fabric) -> CollectiveTime
     }
 }
 
-/// No end of an interval promises what the links cannot carry.
+/// Payload rates of the catalogue over what wires carry at most.
+const PAYLOAD_OF_WIRE: f64 = 0.85;
+
+/// No end of an interval promises what the wires cannot carry; `bound` is for payload rates.
 fn above(time: Estimate<Nanos>, bound: Nanos) -> Estimate<Nanos> {
-    Estimate { low: time.low.max(bound.min(time.value)), ..time }
+    let wires = bound.scale(PAYLOAD_OF_WIRE);
+    Estimate { low: time.low.max(wires.min(time.value)), ..time }
 }
 
 /// The candidate that the library takes.
