@@ -10,7 +10,7 @@ use super::super::corpus::Corpus;
 use super::super::report::SetOutcome;
 use super::given::is_given;
 use super::tables::MeasuredRow;
-use super::{LARGE, Split, measured, usable};
+use super::{LARGE, Split, on_tables, usable};
 
 /// The A100 ladder of Echo: 64 and 128 GPUs from at most so many.
 pub(in super::super) struct Echo {
@@ -38,23 +38,20 @@ impl ValidationSet for Echo {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let measured = match measured(corpus) {
-            Ok(measured) => measured,
-            Err(outcome) => return outcome,
-        };
-        let ladder: Vec<&MeasuredRow> = measured
-            .rows
-            .iter()
-            .filter(|row| row.system.starts_with("echo_azure"))
-            .filter(usable)
-            .collect();
-        let (given, rest): (Vec<_>, Vec<_>) =
-            ladder.into_iter().partition(|row| row.ranks <= self.most);
-        let asked = rest.into_iter().filter(|row| row.ranks >= 64).collect();
-        let mut outcome = SetOutcome::default();
-        let group = "64 and 128 GPUs".to_owned();
-        Split { group, cluster: "azure-ndv4", given, asked }.score(&mut outcome);
-        outcome
+        on_tables(corpus, |measured, outcome| {
+            let ladder: Vec<&MeasuredRow> = measured
+                .rows
+                .iter()
+                .filter(|row| row.system.starts_with("echo_azure"))
+                .filter(usable)
+                .collect();
+            let (given, rest): (Vec<_>, Vec<_>) =
+                ladder.into_iter().partition(|row| row.ranks <= self.most);
+            let asked = rest.into_iter().filter(|row| row.ranks >= 64).collect();
+            let group = "64 and 128 GPUs".to_owned();
+            Split { group, cluster: "azure-ndv4", given, asked }.score(outcome);
+            Ok(())
+        })
     }
 }
 
@@ -95,31 +92,29 @@ impl ValidationSet for ScaleUp {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let measured = match measured(corpus) {
-            Ok(measured) => measured,
-            Err(outcome) => return outcome,
-        };
-        let mut machines: BTreeMap<Machine<'_>, Vec<&MeasuredRow>> = BTreeMap::new();
-        let own_set = |row: &&MeasuredRow| row.table == "collectives_aiconfigurator_nccl";
-        for row in measured.rows.iter().filter(usable).filter(|row| !own_set(row)) {
-            if let Some(machine) = machine(row) {
-                machines.entry(machine).or_default().push(row);
+        on_tables(corpus, |measured, outcome| {
+            let mut machines: BTreeMap<Machine<'_>, Vec<&MeasuredRow>> = BTreeMap::new();
+            let own_set = |row: &&MeasuredRow| row.table == "collectives_aiconfigurator_nccl";
+            for row in measured.rows.iter().filter(usable).filter(|row| !own_set(row)) {
+                if let Some(machine) = machine(row) {
+                    machines.entry(machine).or_default().push(row);
+                }
             }
-        }
-        let mut outcome = SetOutcome::default();
-        for ((_, name, cluster, kind), rows) in machines {
-            let counts: BTreeSet<u32> = rows.iter().map(|row| row.ranks).collect();
-            let counts: Vec<u32> = counts.into_iter().collect();
-            if counts.len() < 2 {
-                continue;
+            for ((_, name, cluster, kind), rows) in machines {
+                let counts: BTreeSet<u32> = rows.iter().map(|row| row.ranks).collect();
+                let counts: Vec<u32> = counts.into_iter().collect();
+                if counts.len() < 2 {
+                    continue;
+                }
+                let most = counts[counts.len().div_ceil(2) - 1];
+                let (given, rest): (Vec<_>, Vec<_>) =
+                    rows.into_iter().partition(|r| r.ranks <= most);
+                let asked = rest.into_iter().filter(|row| row.bytes >= LARGE).collect();
+                let group = format!("{name} {kind} from {most} ranks");
+                Split { group, cluster, given, asked }.score(outcome);
             }
-            let most = counts[counts.len().div_ceil(2) - 1];
-            let (given, rest): (Vec<_>, Vec<_>) = rows.into_iter().partition(|r| r.ranks <= most);
-            let asked = rest.into_iter().filter(|row| row.bytes >= LARGE).collect();
-            let group = format!("{name} {kind} from {most} ranks");
-            Split { group, cluster, given, asked }.score(&mut outcome);
-        }
-        outcome
+            Ok(())
+        })
     }
 }
 
@@ -145,27 +140,26 @@ impl ValidationSet for EightFromFour {
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
         const LEAST: Bytes = Bytes::from_kib(128);
-        let measured = match measured(corpus) {
-            Ok(measured) => measured,
-            Err(outcome) => return outcome,
-        };
-        let mut machines: BTreeMap<(&str, Option<&str>, &'static str), Vec<&MeasuredRow>> =
-            BTreeMap::new();
-        let own = |row: &&MeasuredRow| row.table == "collectives_aiconfigurator_nccl";
-        for row in measured.rows.iter().filter(own).filter(usable).filter(|row| !is_given(row)) {
-            if let Some(cluster) = row.cluster {
-                let key = (row.system.as_str(), row.library.as_deref(), cluster);
-                machines.entry(key).or_default().push(row);
+        on_tables(corpus, |measured, outcome| {
+            let mut machines: BTreeMap<(&str, Option<&str>, &'static str), Vec<&MeasuredRow>> =
+                BTreeMap::new();
+            let own = |row: &&MeasuredRow| row.table == "collectives_aiconfigurator_nccl";
+            for row in measured.rows.iter().filter(own).filter(usable).filter(|row| !is_given(row))
+            {
+                if let Some(cluster) = row.cluster {
+                    let key = (row.system.as_str(), row.library.as_deref(), cluster);
+                    machines.entry(key).or_default().push(row);
+                }
             }
-        }
-        let mut outcome = SetOutcome::default();
-        for ((system, library, cluster), rows) in machines {
-            let (given, rest): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.ranks <= 4);
-            let asked = rest.into_iter().filter(|row| row.bytes >= LEAST).collect();
-            let group = format!("{system} {}", library.unwrap_or("?"));
-            Split { group, cluster, given, asked }.score(&mut outcome);
-        }
-        outcome
+            for ((system, library, cluster), rows) in machines {
+                let (given, rest): (Vec<_>, Vec<_>) =
+                    rows.into_iter().partition(|row| row.ranks <= 4);
+                let asked = rest.into_iter().filter(|row| row.bytes >= LEAST).collect();
+                let group = format!("{system} {}", library.unwrap_or("?"));
+                Split { group, cluster, given, asked }.score(outcome);
+            }
+            Ok(())
+        })
     }
 }
 
@@ -189,21 +183,20 @@ impl ValidationSet for RackToRacks {
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
         const LEAST: Bytes = Bytes::from_mib(16);
-        let measured = match measured(corpus) {
-            Ok(measured) => measured,
-            Err(outcome) => return outcome,
-        };
-        let racks = measured.rows.iter().filter(|row| {
-            row.system.starts_with("coreweave_gb200") && row.cluster.is_some() && row.bytes >= LEAST
-        });
-        let (given, asked): (Vec<_>, Vec<_>) = racks.partition(|row| row.ranks == 72);
-        let mut outcome = SetOutcome::default();
-        for ranks in asked.iter().map(|row| row.ranks).collect::<BTreeSet<u32>>() {
-            let asked = asked.iter().copied().filter(|row| row.ranks == ranks).collect();
-            let group = format!("{ranks} GPUs from 72");
-            let given = given.clone();
-            Split { group, cluster: "gb200-nvl72", given, asked }.score(&mut outcome);
-        }
-        outcome
+        on_tables(corpus, |measured, outcome| {
+            let racks = measured.rows.iter().filter(|row| {
+                row.system.starts_with("coreweave_gb200")
+                    && row.cluster.is_some()
+                    && row.bytes >= LEAST
+            });
+            let (given, asked): (Vec<_>, Vec<_>) = racks.partition(|row| row.ranks == 72);
+            for ranks in asked.iter().map(|row| row.ranks).collect::<BTreeSet<u32>>() {
+                let asked = asked.iter().copied().filter(|row| row.ranks == ranks).collect();
+                let group = format!("{ranks} GPUs from 72");
+                let given = given.clone();
+                Split { group, cluster: "gb200-nvl72", given, asked }.score(outcome);
+            }
+            Ok(())
+        })
     }
 }

@@ -4,7 +4,7 @@ use super::super::ValidationSet;
 use super::super::corpus::Corpus;
 use super::super::report::SetOutcome;
 use super::tables::MeasuredRow;
-use super::{Split, measured, usable};
+use super::{Split, on_tables, usable};
 
 /// Logs of one node.
 pub(in super::super) struct SingleNode;
@@ -27,28 +27,25 @@ impl ValidationSet for SingleNode {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let measured = match measured(corpus) {
-            Ok(measured) => measured,
-            Err(outcome) => return outcome,
-        };
-        let rows: Vec<&MeasuredRow> = measured
-            .rows
-            .iter()
-            .filter(|row| row.table == "collectives_nccl_tests" && row.nodes == 1)
-            .filter(usable)
-            .collect();
-        let mut outcome = SetOutcome::default();
-        for log in rows.chunk_by(|a, b| (&a.system, a.kind) == (&b.system, b.kind)) {
-            let mut log = log.to_vec();
-            log.sort_by_key(|row| row.bytes);
-            if log.len() < FEWEST {
-                continue;
+        on_tables(corpus, |measured, outcome| {
+            let rows: Vec<&MeasuredRow> = measured
+                .rows
+                .iter()
+                .filter(|row| row.table == "collectives_nccl_tests" && row.nodes == 1)
+                .filter(usable)
+                .collect();
+            for log in rows.chunk_by(|a, b| (&a.system, a.kind) == (&b.system, b.kind)) {
+                let mut log = log.to_vec();
+                log.sort_by_key(|row| row.bytes);
+                if log.len() < FEWEST {
+                    continue;
+                }
+                let part = |odd: usize| log.iter().copied().skip(odd).step_by(2).collect();
+                let Some(cluster) = log[0].cluster else { continue };
+                let group = log[0].system.clone();
+                Split { group, cluster, given: part(0), asked: part(1) }.score(outcome);
             }
-            let part = |odd: usize| log.iter().copied().skip(odd).step_by(2).collect();
-            let Some(cluster) = log[0].cluster else { continue };
-            let group = log[0].system.clone();
-            Split { group, cluster, given: part(0), asked: part(1) }.score(&mut outcome);
-        }
-        outcome
+            Ok(())
+        })
     }
 }

@@ -32,15 +32,20 @@ use crate::collectives::fabric_of;
 /// From here on transfers count more than latency.
 const LARGE: Bytes = Bytes::from_mib(1);
 
-/// The tables under a corpus's root, or what to report without them.
-fn measured(corpus: &Corpus<'_>) -> std::result::Result<Arc<Measured>, SetOutcome> {
-    let Some(directory) = corpus.root().directory("measured") else {
-        return Err(SetOutcome::default());
-    };
-    corpus.collectives(|| tables::read(&directory)).map_err(|error| SetOutcome {
-        skipped: vec![Skipped { what: "measured".into(), why: error.to_string() }],
-        ..SetOutcome::default()
-    })
+/// Scores on the tables under a corpus's root; nothing without them.
+fn on_tables(
+    corpus: &Corpus<'_>,
+    score: impl FnOnce(&Measured, &mut SetOutcome) -> Result<()>,
+) -> SetOutcome {
+    let mut outcome = SetOutcome::default();
+    if let Some(directory) = corpus.root().directory("measured") {
+        let tables = corpus.collectives(|| tables::read(&directory));
+        if let Err(error) = tables.and_then(|measured| score(&measured, &mut outcome)) {
+            let why = error.to_string();
+            outcome.skipped.push(Skipped { what: "measured".into(), why });
+        }
+    }
+    outcome
 }
 
 /// One split of rows of one machine.

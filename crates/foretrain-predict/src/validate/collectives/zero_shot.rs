@@ -13,7 +13,7 @@ use super::super::corpus::Corpus;
 use super::super::report::{SetOutcome, Skipped};
 use super::given::is_given;
 use super::tables::{Measured, MeasuredRow};
-use super::{ask, measured, observations, usable};
+use super::{ask, observations, on_tables, usable};
 
 const AICONFIGURATOR: &str = "collectives_aiconfigurator_nccl";
 /// The sizes that peers were scored on, and people ask for.
@@ -57,39 +57,37 @@ impl ValidationSet for ZeroShot {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let measured = match measured(corpus) {
-            Ok(measured) => measured,
-            Err(outcome) => return outcome,
-        };
-        let rows: Vec<&MeasuredRow> = measured
-            .rows
-            .iter()
-            .filter(usable)
-            .filter(|row| !is_given(row) && row.bytes >= LEAST)
-            .filter(|row| match self.system {
-                Some(system) => row.table == AICONFIGURATOR && row.system == system,
-                None => row.table != AICONFIGURATOR,
-            })
-            .collect();
-        let mut outcome = SetOutcome::default();
-        let same = |a: &&MeasuredRow, b: &&MeasuredRow| {
-            (a.table, &a.system, &a.library, a.cluster)
-                == (b.table, &b.system, &b.library, b.cluster)
-        };
-        let mut sorted = rows;
-        sorted.sort_by_key(|row| (row.table, &row.system, &row.library, row.cluster));
-        for rows in sorted.chunk_by(same) {
-            let Some(cluster) = rows[0].cluster.and_then(|c| Catalogue::builtin().cluster(c).ok())
-            else {
-                continue;
+        on_tables(corpus, |measured, outcome| {
+            let rows: Vec<&MeasuredRow> = measured
+                .rows
+                .iter()
+                .filter(usable)
+                .filter(|row| !is_given(row) && row.bytes >= LEAST)
+                .filter(|row| match self.system {
+                    Some(system) => row.table == AICONFIGURATOR && row.system == system,
+                    None => row.table != AICONFIGURATOR,
+                })
+                .collect();
+            let same = |a: &&MeasuredRow, b: &&MeasuredRow| {
+                (a.table, &a.system, &a.library, a.cluster)
+                    == (b.table, &b.system, &b.library, b.cluster)
             };
-            let group = match (self.system, &rows[0].library) {
-                (Some(_), Some(library)) => library.clone(),
-                _ => rows[0].system.clone(),
-            };
-            ask(&cluster, &group, rows, &mut outcome);
-        }
-        outcome
+            let mut sorted = rows;
+            sorted.sort_by_key(|row| (row.table, &row.system, &row.library, row.cluster));
+            for rows in sorted.chunk_by(same) {
+                let Some(cluster) =
+                    rows[0].cluster.and_then(|c| Catalogue::builtin().cluster(c).ok())
+                else {
+                    continue;
+                };
+                let group = match (self.system, &rows[0].library) {
+                    (Some(_), Some(library)) => library.clone(),
+                    _ => rows[0].system.clone(),
+                };
+                ask(&cluster, &group, rows, outcome);
+            }
+            Ok(())
+        })
     }
 }
 
@@ -114,19 +112,16 @@ impl ValidationSet for UnseenGpu {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let measured = match measured(corpus) {
-            Ok(measured) => measured,
-            Err(outcome) => return outcome,
-        };
-        let mut outcome = SetOutcome::default();
-        let systems =
-            ["a100_sxm", "h100_sxm", "h200_sxm", "b200_sxm", "b300_sxm", "gb200", "gb300"];
-        for system in systems.into_iter().chain(["rtx_pro_6000_server"]) {
-            if let Err(error) = unseen(&measured, system, &mut outcome) {
-                outcome.skipped.push(Skipped { what: system.into(), why: error.to_string() });
+        on_tables(corpus, |measured, outcome| {
+            let systems =
+                ["a100_sxm", "h100_sxm", "h200_sxm", "b200_sxm", "b300_sxm", "gb200", "gb300"];
+            for system in systems.into_iter().chain(["rtx_pro_6000_server"]) {
+                if let Err(error) = unseen(measured, system, outcome) {
+                    outcome.skipped.push(Skipped { what: system.into(), why: error.to_string() });
+                }
             }
-        }
-        outcome
+            Ok(())
+        })
     }
 }
 
