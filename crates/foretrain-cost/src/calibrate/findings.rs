@@ -6,7 +6,7 @@ use foretrain_graph::CollectiveKind;
 use serde::Serialize;
 
 use super::Observation;
-use super::sweeps::Group;
+use super::sweeps::{Group, above_line};
 
 /// Something odd in the measurements, and whether it is kept out of the fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -169,8 +169,7 @@ fn off_line(times: &[(f64, f64)], at: usize) -> f64 {
     else {
         return f64::INFINITY;
     };
-    let part = (times[at].0 - before.0) / (after.0 - before.0);
-    times[at].1 - (before.1 + part * (after.1 - before.1))
+    above_line(before, times[at], *after)
 }
 
 /// Off by more than this, a number of ranks is odd; relative.

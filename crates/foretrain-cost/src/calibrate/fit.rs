@@ -156,7 +156,7 @@ impl Problem<'_> {
         for bin in &self.bins {
             rows.clear();
             for &(observation, prior_weight) in &bin.rows {
-                let known = observation.fabric.known_with(&values, self.pick);
+                let known = Known { values: &values, pick: self.pick };
                 let mut slopes = Vec::with_capacity(16);
                 if let Some(log) = soft_time(observation, known, sharpness, &mut slopes) {
                     let off = log - observation.log_ns;

@@ -18,7 +18,7 @@ use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::collectives::{Calibration, Choice, Constant, Constants, Prior};
 
-use crate::collective::{CollectiveCall, Fabric, Library, Pick, bus_factor, candidates_of};
+use crate::collective::{CollectiveCall, Fabric, Known, Library, Pick, bus_factor, candidates_of};
 use crate::nccl_tuner::{TunerTable, Version};
 
 pub use findings::Finding;
@@ -118,10 +118,9 @@ pub fn calibrate_from(
         group.compare(observations, &fitted.values, pick);
     }
     let kept = |row: usize| weights[row] > 0.0;
-    let stated = |values: &Constants| match prior {
-        Some(_) => values.iter().collect(),
-        None => touched(observations, values, pick).collect(),
-    };
+    let used = prior.is_none().then(|| touched(observations, &fitted.values, pick));
+    let is_stated = |constant: Constant| used.is_none_or(|used| used[constant as usize]);
+    let stated = |values: &Constants| values.iter().filter(|(c, _)| is_stated(*c)).collect();
     let noise = sweeps::noise(&groups, &kept);
     let is_odd = |group: &sweeps::Group| findings.iter().any(|finding| finding.is_odd(group));
     let measured = groups.iter().filter_map(|group| group.sweep(is_odd(group), &kept)).collect();
@@ -182,10 +181,10 @@ fn fit_all(observations: &[Observation], weights: &[f64], start: Start<'_>) -> (
     let own = Pick::default();
     let mut best = (fit_with(observations, weights, start, own), own);
     let several = observations.iter().filter(|o| o.fabric.nodes > 1).count();
-    if !matches!(start.first.fabric.library, Library::Nccl(_)) {
-        return best;
-    }
-    let tables = TunerTable::all().iter().rev().map(|table| table.since);
+    let Library::Nccl(version) = start.first.fabric.library else { return best };
+    let known = TunerTable::for_version(version).since;
+    let others = TunerTable::all().iter().rev().map(|table| table.since);
+    let tables = others.filter(|since| *since != known);
     let tables = tables.map(|nccl| Pick { choice: Choice::Tuner, nccl: Some(nccl) });
     let fastest = Pick { choice: Choice::Fastest, nccl: None };
     // On one node the fastest way is taken anyway, and versions differ in their constants only.
@@ -203,21 +202,19 @@ fn fit_all(observations: &[Observation], weights: &[f64], start: Start<'_>) -> (
     best
 }
 
-/// The constants that some observation rests on.
-fn touched<'a>(
-    observations: &'a [Observation],
-    values: &'a Constants,
+/// Which constants some observation rests on.
+fn touched(
+    observations: &[Observation],
+    values: &Constants,
     pick: Pick,
-) -> impl Iterator<Item = (Constant, f64)> + 'a {
+) -> [bool; Constant::COUNT] {
     let mut used = [false; Constant::COUNT];
-    for observation in observations {
-        let known = observation.fabric.known_with(values, pick);
-        let candidates = candidates_of(&observation.call, &observation.fabric, known);
-        for candidate in candidates.iter() {
+    for Observation { call, fabric, .. } in observations {
+        for candidate in candidates_of(call, fabric, Known { values, pick }).iter() {
             for (constant, _) in candidate.sensitivities() {
                 used[constant as usize] = true;
             }
         }
     }
-    values.iter().filter(move |(constant, _)| used[*constant as usize])
+    used
 }

@@ -6,7 +6,7 @@ use foretrain_graph::CollectiveKind;
 use foretrain_hardware::collectives::{Constants, Sweep};
 
 use super::Observation;
-use crate::collective::{Pick, best_of};
+use crate::collective::{Known, Pick, best_of};
 
 /// One collective on one number of ranks and nodes.
 pub(super) struct Group {
@@ -56,7 +56,7 @@ impl Group {
         if self.rows.len() <= FINE {
             return self.rows.clone();
         }
-        let step = |at: usize| (self.sizes[at].as_f64().max(1.0).log2() * PER_DOUBLING).floor();
+        let step = |at: usize| (log2(self.sizes[at]) * PER_DOUBLING).floor();
         (0..self.rows.len())
             .filter(|&at| at == 0 || step(at) > step(at - 1))
             .map(|at| self.rows[at])
@@ -67,8 +67,7 @@ impl Group {
     pub(super) fn compare(&mut self, observations: &[Observation], values: &Constants, pick: Pick) {
         for ((log, way), &row) in self.logs.iter_mut().zip(&mut self.ways).zip(&self.rows) {
             let Observation { call, fabric, log_ns } = &observations[row];
-            let known = fabric.known_with(values, pick);
-            let best = best_of(call, fabric, known);
+            let best = best_of(call, fabric, Known { values, pick });
             *way = best.way();
             let modelled = best.total().ln();
             *log = if modelled.is_finite() { log_ns - modelled } else { 0.0 };
@@ -77,29 +76,29 @@ impl Group {
 
     /// Sizes with the median deviation of their rows that are kept.
     pub(super) fn curve(&self, kept: &dyn Fn(usize) -> bool) -> Vec<(Bytes, f64)> {
-        let rows = self.rows.iter().zip(&self.logs).zip(&self.sizes);
-        let rows: Vec<(Bytes, f64)> = rows
-            .filter(|((row, _), _)| kept(**row))
-            .map(|((_, log), size)| (*size, *log))
-            .collect();
-        let sizes = rows.chunk_by(|a, b| a.0 == b.0);
-        sizes
-            .map(|same| {
-                let logs: Vec<f64> = same.iter().map(|(_, log)| *log).collect();
-                (same[0].0, median(&logs).unwrap_or(0.0))
-            })
-            .collect()
+        self.medians(kept, |at| self.logs[at])
     }
 
     /// Log2 of each size with the median logarithm of its times.
     pub(super) fn times(&self, observations: &[Observation]) -> Vec<(f64, f64)> {
-        let rows: Vec<(Bytes, usize)> =
-            self.sizes.iter().copied().zip(self.rows.iter().copied()).collect();
-        let sizes = rows.chunk_by(|a, b| a.0 == b.0).map(|same| {
-            let logs: Vec<f64> = same.iter().map(|(_, row)| observations[*row].log_ns).collect();
-            (same[0].0.as_f64().max(1.0).log2(), median(&logs).unwrap_or(0.0))
-        });
-        sizes.collect()
+        let times = self.medians(&|_| true, |at| observations[self.rows[at]].log_ns);
+        times.into_iter().map(|(size, log)| (log2(size), log)).collect()
+    }
+
+    /// The median value of each size's rows that are kept.
+    fn medians(
+        &self,
+        kept: &dyn Fn(usize) -> bool,
+        value: impl Fn(usize) -> f64,
+    ) -> Vec<(Bytes, f64)> {
+        let places: Vec<usize> = (0..self.rows.len()).filter(|&at| kept(self.rows[at])).collect();
+        let sizes = places.chunk_by(|&a, &b| self.sizes[a] == self.sizes[b]);
+        sizes
+            .map(|same| {
+                let values: Vec<f64> = same.iter().map(|&at| value(at)).collect();
+                (self.sizes[same[0]], median(&values).unwrap_or(0.0))
+            })
+            .collect()
     }
 
     fn way_at(&self, size: Bytes) -> &'static str {
@@ -123,6 +122,17 @@ impl Group {
     }
 }
 
+/// Doublings of size.
+fn log2(size: Bytes) -> f64 {
+    size.as_f64().max(1.0).log2()
+}
+
+/// How far a point lies above the line through its neighbours.
+pub(super) fn above_line(before: (f64, f64), here: (f64, f64), after: (f64, f64)) -> f64 {
+    let part = (here.0 - before.0) / (after.0 - before.0);
+    here.1 - (before.1 + part * (after.1 - before.1))
+}
+
 /// Scatter of two runs of a benchmark; nothing is surer.
 const LEAST_NOISE: f64 = 0.02;
 /// Where too few rows tell.
@@ -134,10 +144,8 @@ pub(super) fn noise(groups: &[Group], kept: &dyn Fn(usize) -> bool) -> f64 {
     for group in groups {
         let curve = group.curve(kept);
         for three in curve.windows(3) {
-            let log2 = |at: usize| three[at].0.as_f64().max(1.0).log2();
-            let part = (log2(1) - log2(0)) / (log2(2) - log2(0));
-            let between = three[0].1 + part * (three[2].1 - three[0].1);
-            errors.push((three[1].1 - between).abs());
+            let [before, here, after] = [0, 1, 2].map(|at| (log2(three[at].0), three[at].1));
+            errors.push(above_line(before, here, after).abs());
         }
     }
     if errors.len() < 4 {

@@ -35,12 +35,10 @@ impl Calibrated {
             spreads[constant] = spread;
         }
         let kind = |name: &str| {
-            CollectiveKind::ALL.iter().copied().find(|kind| kind.as_str() == name).ok_or_else(
-                || {
-                    InputError::new(format!("no collective is called \"{name}\""))
-                        .at("collectives.measured of the cluster's calibration")
-                },
-            )
+            CollectiveKind::parse(name).ok_or_else(|| {
+                InputError::new(format!("no collective is called \"{name}\""))
+                    .at("collectives.measured of the cluster's calibration")
+            })
         };
         let sweeps = calibration.measured.iter();
         let sweeps = sweeps.map(|sweep| Ok((kind(&sweep.collective)?, sweep)));
@@ -66,37 +64,14 @@ pub(crate) struct Pick {
     pub(crate) nccl: Option<Version>,
 }
 
-/// The constants that hold on a fabric.
+/// What candidates are made of: constants, and who picks.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
-    pub(super) values: &'a Constants,
-    pub(super) spreads: &'a Constants,
-    pub(super) pick: Pick,
-    pub(super) prior: &'static Prior,
-    pub(super) calibrated: Option<&'a Calibrated>,
+    pub(crate) values: &'a Constants,
+    pub(crate) pick: Pick,
 }
 
 impl Fabric {
-    pub(super) fn known(&self) -> Known<'_> {
-        let prior = self.prior();
-        match self.calibrated.as_deref() {
-            Some(own) => Known {
-                values: &own.values,
-                spreads: &own.spreads,
-                pick: own.pick,
-                prior,
-                calibrated: Some(own),
-            },
-            None => Known {
-                values: &prior.values,
-                spreads: &prior.spreads,
-                pick: Pick::default(),
-                prior,
-                calibrated: None,
-            },
-        }
-    }
-
     /// The constants of its kind before anything is measured.
     pub fn prior(&self) -> &'static Prior {
         self.prior_with(None)
@@ -114,12 +89,6 @@ impl Fabric {
             Library::Mpi => Stack::Mpi,
         };
         prior(self.intra.kind, self.intra.generation, self.inter.kind, stack)
-    }
-
-    /// Constants under trial.
-    pub(crate) fn known_with<'a>(&self, values: &'a Constants, pick: Pick) -> Known<'a> {
-        let prior = self.prior();
-        Known { values, spreads: &prior.spreads, pick, prior, calibrated: None }
     }
 
     /// The same fabric with what was measured on its cluster.

@@ -184,11 +184,15 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// What a rank reaches of its link with a protocol.
-    fn within(&self, protocol: Protocol) -> Rate {
-        let share = SHARE[protocol as usize];
+    /// A share of a rank's link.
+    fn of_link(&self, share: Constant) -> Rate {
         let by = [Some(share), None];
         Rate { rate: self.intra * self.values[share], by, limit: Limit::Within }
+    }
+
+    /// What a rank reaches of its link with a protocol.
+    fn within(&self, protocol: Protocol) -> Rate {
+        self.of_link(SHARE[protocol as usize])
     }
 
     /// What a flow from neighbour to neighbour reaches between nodes.
@@ -310,10 +314,7 @@ impl<'a> Model<'a> {
             return;
         }
         let v = self.values;
-        let within = |share: Constant| {
-            let by = [Some(share), None];
-            (bytes, Rate { rate: self.intra * v[share], by, limit: Limit::Within })
-        };
+        let within = |share: Constant| (bytes, self.of_link(share));
         if !self.multi_node() {
             let nvls = Candidate::new(Method::Nvls, Some(Protocol::Simple));
             let nvls = nvls.starts(v, Constant::Launch).hops(v, 1.0, Constant::NvlsBase, 0.0);
@@ -347,10 +348,8 @@ impl<'a> Model<'a> {
             .late(self.lateness(2.0));
         let between = (bytes, self.between(Protocol::Simple, None));
         let net = if self.fabric.has_nvls() && self.local > 2.0 {
-            let share = Constant::NvlsShare;
-            let rate =
-                Rate { rate: self.intra * v[share], by: [Some(share), None], limit: Limit::Within };
-            net.hops(v, 1.0, Constant::NvlsBase, 0.0).moves(&[(bytes, rate), between])
+            let within = (bytes, self.of_link(Constant::NvlsShare));
+            net.hops(v, 1.0, Constant::NvlsBase, 0.0).moves(&[within, between])
         } else if self.local > 1.0 {
             let within = (2.0 * bytes, self.within(Protocol::Simple));
             net.hops(v, 2.0 * (self.local - 1.0), Constant::SimpleChain, 0.0)
@@ -440,8 +439,7 @@ impl<'a> Model<'a> {
     }
 
     fn pair_within(&self) -> Rate {
-        let by = [Some(Constant::PairShare), None];
-        Rate { rate: self.intra * self.values[Constant::PairShare], by, limit: Limit::Within }
+        self.of_link(Constant::PairShare)
     }
 
     /// `ranks` ranks' part of a node's rate when everyone sends to everyone.

@@ -10,7 +10,7 @@ use super::candidate::{Candidate, Limit};
 use super::conventions::{algorithm_bandwidth, bus_factor};
 use super::fabric::{Fabric, Library};
 use super::field::Asked;
-use super::knowledge::Known;
+use super::knowledge::{Calibrated, Known, Pick};
 use super::nccl::Offers;
 use super::{host, nccl};
 use crate::nccl_tuner::Protocol;
@@ -134,9 +134,13 @@ pub fn collective_time(call: &CollectiveCall, fabric: &Fabric) -> CollectiveTime
     if fabric.ranks <= 1 {
         return nothing();
     }
-    let known = fabric.known();
+    let (prior, own) = (fabric.prior(), fabric.calibrated.as_deref());
+    let known = match own {
+        Some(own) => Known { values: &own.values, pick: own.pick },
+        None => Known { values: &prior.values, pick: Pick::default() },
+    };
     let best = best(call, fabric, known);
-    let found = Found::new(call, fabric, known, &best);
+    let found = Found::new(call, fabric, (prior, own), &best);
     let part = |ns: f64| clamp(ns * found.factor);
     let time = part(best.total());
     let algorithm_bandwidth = algorithm_bandwidth(call.bytes, time);
@@ -189,16 +193,20 @@ struct Found {
 }
 
 impl Found {
-    fn new(call: &CollectiveCall, fabric: &Fabric, known: Known<'_>, best: &Candidate) -> Self {
+    fn new(
+        call: &CollectiveCall,
+        fabric: &Fabric,
+        (prior, own): (&'static Prior, Option<&Calibrated>),
+        best: &Candidate,
+    ) -> Self {
         const WHAT: &str = "collective time";
-        let modelled = best.spread(known.spreads);
+        let modelled = best.spread(own.map_or(&prior.spreads, |own| &own.spreads));
         if call.kind == CollectiveKind::Unknown {
             let what = "collective of unknown kind, as all-reduce";
-            let source = source(fabric, known.prior);
+            let source = source(fabric, prior);
             let evidence = Evidence::new(EvidenceKind::Assumed, what, source, UNKNOWN_SPREAD);
             return Self { factor: 1.0, spread: UNKNOWN_SPREAD, evidence };
         }
-        let own = known.calibrated;
         let several = fabric.nodes > 1;
         let near = own.and_then(|own| {
             own.field.at(Asked {
@@ -220,9 +228,7 @@ impl Found {
         };
         let evidence = match own {
             Some(own) => Evidence::new(EvidenceKind::Calibrated, WHAT, own.source.clone(), spread),
-            None => {
-                Evidence::new(EvidenceKind::Inferred, WHAT, source(fabric, known.prior), spread)
-            }
+            None => Evidence::new(EvidenceKind::Inferred, WHAT, source(fabric, prior), spread),
         };
         Self { factor, spread, evidence }
     }
