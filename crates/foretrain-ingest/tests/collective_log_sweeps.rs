@@ -172,6 +172,14 @@ fn torn_rows_are_reported_and_other_lines_passed_over() {
 }
 
 #[test]
+fn a_row_cut_after_its_size_is_lost_and_said_so() {
+    let text = "payload(MB) | time(ms) | busbw(GB/s)\n1.0 | 0.11 | 16.7\n64 | \n256 | 2.1 | 223\n";
+    let (log, ledger) = read_as(text, "all_reduce.log");
+    assert_eq!(log.runs[0].rows.iter().map(|row| row.line).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(ledger.count("row-lost"), 1, "{ledger:?}");
+}
+
+#[test]
 fn other_tables_are_no_sweeps() {
     for text in [
         "| name | size | time |\n| a.bin | 12MB | 3 |\n",

@@ -147,7 +147,7 @@ impl Header {
         Some(Cells { line, size, product, count, dtype, kind, ranks, time, algbw, busbw })
     }
 
-    /// Whether a line that is no row was meant to be one: it begins like one, and has as many
+    /// Whether a line that is no row was meant to be one: it begins like one, and has bars, as many
     /// cells or is mostly numbers.
     fn resembles(&self, text: &str) -> bool {
         let cells = self.gap.cells(text);
@@ -159,7 +159,8 @@ impl Header {
         let as_many = self.gap != Gap::Blanks && cells.len() == self.columns.len();
         // Much longer rows are another table's.
         let fits = self.gap != Gap::Blanks || cells.len() <= self.columns.len();
-        begins && (as_many || (fits && numbers >= 2 && numbers * 2 > self.columns.len()))
+        let barred = self.gap == Gap::Bar && text.contains('|');
+        begins && (barred || as_many || (fits && numbers >= 2 && numbers * 2 > self.columns.len()))
     }
 }
 
