@@ -14,6 +14,7 @@ pub mod names;
 pub mod stats;
 pub mod suggest;
 pub mod units;
+mod written;
 
 pub use diagnostics::{Diagnostic, Ledger, Severity};
 pub use dtype::DType;

@@ -8,52 +8,14 @@ use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::roles::{GivenRole, Role};
 
-/// A number and the unit behind it, with or without a space.
-fn split(text: &str) -> Result<(f64, &str), String> {
-    let text = text.trim();
-    let end =
-        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(text.len());
-    let digits = text[..end].replace('_', "");
-    let number: f64 = digits.parse().map_err(|_| format!("expected a number in {text:?}"))?;
-    Ok((number, text[end..].trim()))
-}
-
-/// A size: `64MiB`, `1.5 GB`, `4096`. Binary and decimal units both count as written.
+/// A size: `64MiB`, `1.5 GB`, `4096`.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
-    let (number, unit) = split(text)?;
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "kib" | "k" => 1024.0,
-        "mib" | "m" => 1024.0 * 1024.0,
-        "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
-        "tib" | "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return Err(format!("unknown unit {unit:?}; write MiB, GiB, MB, GB or bytes")),
-    };
-    let bytes = number * factor;
-    if (1.0..1e18).contains(&bytes) {
-        Ok(Bytes::from_f64(bytes))
-    } else {
-        Err("expected a size of at least one byte and below an exabyte".into())
-    }
+    hinted(text)
 }
 
 /// A time: `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
 pub(super) fn time(text: &str) -> Result<Nanos, String> {
-    let (number, unit) = split(text)?;
-    let nanos = match unit {
-        "s" => number * 1e9,
-        "ms" => number * 1e6,
-        "us" => number * 1e3,
-        "ns" => number,
-        "" if number == 0.0 => 0.0,
-        "" => return Err(format!("{text:?} has no unit; write s, ms, us or ns")),
-        _ => return Err(format!("unknown unit {unit:?}; write s, ms, us or ns")),
-    };
-    if nanos < 9e18 { Ok(Nanos::from_nanos_f64(nanos)) } else { Err("too long a time".into()) }
+    hinted(text)
 }
 
 /// What the library reads itself, with its advice.

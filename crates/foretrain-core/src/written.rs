@@ -1,0 +1,98 @@
+//! Sizes and times as people write them.
+
+use std::str::FromStr;
+
+use crate::error::InputError;
+use crate::units::{Bytes, Nanos};
+
+/// A number and the unit behind it, with or without a space.
+fn split(text: &str) -> Result<(f64, &str), InputError> {
+    let text = text.trim();
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(text.len());
+    let digits = text[..end].replace('_', "");
+    let number: f64 =
+        digits.parse().map_err(|_| InputError::new(format!("expected a number in {text:?}")))?;
+    Ok((number, text[end..].trim()))
+}
+
+/// `64MiB`, `1.5 GB`, `4096`. Binary and decimal units both count as written; a lone letter is
+/// binary.
+impl FromStr for Bytes {
+    type Err = InputError;
+
+    fn from_str(text: &str) -> Result<Self, InputError> {
+        let (number, unit) = split(text)?;
+        let factor = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 1.0,
+            "kb" => 1e3,
+            "mb" => 1e6,
+            "gb" => 1e9,
+            "tb" => 1e12,
+            "kib" | "k" => 1024.0,
+            "mib" | "m" => 1024.0 * 1024.0,
+            "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
+            "tib" | "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+            _ => {
+                return Err(InputError::new(format!(
+                    "unknown unit {unit:?}; write MiB, GiB, MB, GB or bytes"
+                )));
+            }
+        };
+        let bytes = number * factor;
+        if (1.0..1e18).contains(&bytes) {
+            Ok(Self::from_f64(bytes))
+        } else {
+            Err(InputError::new("expected a size of at least one byte and below an exabyte"))
+        }
+    }
+}
+
+/// `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
+impl FromStr for Nanos {
+    type Err = InputError;
+
+    fn from_str(text: &str) -> Result<Self, InputError> {
+        let (number, unit) = split(text)?;
+        let nanos = match unit {
+            "s" => number * 1e9,
+            "ms" => number * 1e6,
+            "us" => number * 1e3,
+            "ns" => number,
+            "" if number == 0.0 => 0.0,
+            "" => {
+                return Err(InputError::new(format!(
+                    "{text:?} has no unit; write s, ms, us or ns"
+                )));
+            }
+            _ => {
+                return Err(InputError::new(format!(
+                    "unknown unit {unit:?}; write s, ms, us or ns"
+                )));
+            }
+        };
+        if nanos < 9e18 {
+            Ok(Self::from_nanos_f64(nanos))
+        } else {
+            Err(InputError::new("too long a time"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times() {
+        assert_eq!("64MiB".parse::<Bytes>().unwrap(), Bytes::from_mib(64));
+        assert_eq!("1.5 GB".parse::<Bytes>().unwrap(), Bytes::new(1_500_000_000));
+        assert_eq!("4_096".parse::<Bytes>().unwrap(), Bytes::new(4096));
+        assert_eq!("1.5 ms".parse::<Nanos>().unwrap(), Nanos::from_micros(1_500));
+        assert_eq!("0".parse::<Nanos>().unwrap(), Nanos::ZERO);
+        for wrong in ["", "x", "12 parsecs", "0", "1e30"] {
+            assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+        assert!("10".parse::<Nanos>().unwrap_err().message().contains("no unit"));
+    }
+}
