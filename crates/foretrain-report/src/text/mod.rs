@@ -14,6 +14,7 @@ mod ledger;
 mod nccl;
 mod predict;
 mod sheet;
+mod strategies;
 mod table;
 pub mod units;
 mod validate;
@@ -28,6 +29,7 @@ pub use hardware::{
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use predict::{PredictView, predict};
+pub use strategies::{strategies, strategy_pass, strategy_preset};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;
 

@@ -21,6 +21,20 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
+impl Kind {
+    /// The word for tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Size => "size",
+            Self::Time => "time",
+            Self::Count => "count",
+            Self::Number => "number",
+            Self::Flag => "flag",
+            Self::Word(_) => "word",
+        }
+    }
+}
+
 /// One parameter of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {

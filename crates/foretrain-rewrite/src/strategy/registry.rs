@@ -171,7 +171,8 @@ impl Registry {
         }
     }
 
-    fn unknown(&self, name: &str) -> InputError {
+    /// The error for a name that is none.
+    pub fn unknown(&self, name: &str) -> InputError {
         let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name).collect();
         let presets = PRESETS.iter().map(|preset| preset.name);
         let error = InputError::new(format!("no pass or strategy \"{name}\""));
