@@ -32,6 +32,7 @@ mod pass;
 pub mod passes;
 mod presets;
 mod registry;
+mod strip;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +47,7 @@ pub use parameters::{Kind, Parameter, Values};
 pub use pass::{Pass, PassKind, Stage};
 pub use presets::Preset;
 pub use registry::{Registry, Scalar, Written, WrittenPass};
+pub use strip::strip;
 
 /// How gradients are synchronised: passes in order.
 pub struct Strategy {
