@@ -2,58 +2,21 @@
 
 use std::str::FromStr;
 
+use foretrain::core::quantity::{parse_size, parse_time};
 use foretrain::core::{Bytes, InputError, Nanos};
 use foretrain::cost::Method;
 use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::roles::{GivenRole, Role};
 
-/// A number and the unit behind it, with or without a space.
-fn split(text: &str) -> Result<(f64, &str), String> {
-    let text = text.trim();
-    let end =
-        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(text.len());
-    let digits = text[..end].replace('_', "");
-    let number: f64 = digits.parse().map_err(|_| format!("expected a number in {text:?}"))?;
-    Ok((number, text[end..].trim()))
-}
-
-/// A size: `64MiB`, `1.5 GB`, `4096`. Binary and decimal units both count as written.
+/// A size: `64MiB`, `1.5 GB`, `4096`.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
-    let (number, unit) = split(text)?;
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "kib" | "k" => 1024.0,
-        "mib" | "m" => 1024.0 * 1024.0,
-        "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
-        "tib" | "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return Err(format!("unknown unit {unit:?}; write MiB, GiB, MB, GB or bytes")),
-    };
-    let bytes = number * factor;
-    if (1.0..1e18).contains(&bytes) {
-        Ok(Bytes::from_f64(bytes))
-    } else {
-        Err("expected a size of at least one byte and below an exabyte".into())
-    }
+    parse_size(text).map_err(|error| error.message().to_owned())
 }
 
-/// A time: `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
+/// A time: `10ms`, `1.5 s`, `250us`, `7ns`.
 pub(super) fn time(text: &str) -> Result<Nanos, String> {
-    let (number, unit) = split(text)?;
-    let nanos = match unit {
-        "s" => number * 1e9,
-        "ms" => number * 1e6,
-        "us" => number * 1e3,
-        "ns" => number,
-        "" if number == 0.0 => 0.0,
-        "" => return Err(format!("{text:?} has no unit; write s, ms, us or ns")),
-        _ => return Err(format!("unknown unit {unit:?}; write s, ms, us or ns")),
-    };
-    if nanos < 9e18 { Ok(Nanos::from_nanos_f64(nanos)) } else { Err("too long a time".into()) }
+    parse_time(text).map_err(|error| error.message().to_owned())
 }
 
 /// What the library reads itself, with its advice.
@@ -176,21 +139,6 @@ mod tests {
         assert_eq!(collectives("AllReduce"), Ok(vec![CollectiveKind::AllReduce]));
         assert_eq!(collectives("all").map(|kinds| kinds.len()), Ok(9));
         assert!(collectives("all-fold").is_err());
-    }
-
-    #[test]
-    fn sizes_and_times_need_their_units() {
-        assert_eq!(size("64MiB"), Ok(Bytes::from_mib(64)));
-        assert_eq!(size("1.5 GB"), Ok(Bytes::new(1_500_000_000)));
-        assert_eq!(size("4_096"), Ok(Bytes::new(4096)));
-        assert_eq!(time("1.5s"), Ok(Nanos::from_millis(1500)));
-        assert_eq!(time("0"), Ok(Nanos::ZERO));
-        for wrong in ["", "x", "-1GB", "1e3", "5 parsecs", "0", "NaN", "9999999999999TiB"] {
-            assert!(size(wrong).is_err(), "{wrong:?}");
-        }
-        for wrong in ["", "10", "ms", "-1ms", "1 h", "99999999999s"] {
-            assert!(time(wrong).is_err(), "{wrong:?}");
-        }
     }
 
     #[test]
