@@ -10,6 +10,7 @@ mod logs;
 pub(crate) mod predict;
 mod schema;
 pub(crate) mod validate;
+pub(crate) mod whatif;
 
 use crate::failure::Result;
 use crate::output::Output;
@@ -19,6 +20,7 @@ use crate::output::Output;
 pub(crate) enum Command {
     Inspect(inspect::Options),
     Predict(Box<predict::Options>),
+    WhatIf(Box<whatif::Options>),
     Collectives(Box<collectives::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
     Hardware(hardware::Options),
@@ -41,6 +43,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
     match command {
         Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),
+        Command::WhatIf(options) => whatif::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),

@@ -16,6 +16,7 @@ mod inspect_graph;
 mod nccl;
 mod predict;
 mod validate;
+mod whatif;
 
 pub use calibrate::{
     CalibrateCollectivesReport, CalibrateConstantReport, CalibrateFindingReport,
@@ -46,6 +47,9 @@ pub use predict::{
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
 };
+pub use whatif::{
+    LeftOutScenarioReport, OutcomeReport, ScenarioReport, WaterfallReport, WhatIfReport,
+};
 
 use foretrain_core::{InputError, Result};
 use schemars::generate::SchemaSettings;
@@ -54,7 +58,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 8] = [
+pub const ANSWERS: [&str; 9] = [
     "calibrate-collectives",
     "collectives",
     "hardware",
@@ -63,6 +67,7 @@ pub const ANSWERS: [&str; 8] = [
     "inspect-log",
     "predict",
     "validate",
+    "whatif",
 ];
 
 /// The JSON text of a report, indented, with a line feed at its end.
@@ -90,6 +95,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
+        "whatif" => generator.into_root_schema_for::<WhatIfReport>(),
         other => {
             return Err(InputError::new(format!("no JSON schema for {other:?}"))
                 .hint(format!("there is one for {}", ANSWERS.join(", "))));

@@ -12,11 +12,13 @@ mod inspect;
 mod inspect_graph;
 mod ledger;
 mod nccl;
+mod owners;
 mod predict;
 mod sheet;
 mod table;
 pub mod units;
 mod validate;
+mod whatif;
 
 pub use calibrate::calibrate_collectives;
 pub(crate) use calibrate::findings::said as calibration_findings;
@@ -30,6 +32,7 @@ pub use inspect_graph::inspect_graph;
 pub use predict::{PredictView, predict};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;
+pub use whatif::whatif;
 
 /// How wide and how colourful the output may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
