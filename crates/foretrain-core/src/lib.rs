@@ -11,10 +11,10 @@ pub mod error;
 pub mod estimate;
 pub mod ids;
 pub mod names;
+pub mod quantity;
 pub mod stats;
 pub mod suggest;
 pub mod units;
-mod written;
 
 pub use diagnostics::{Diagnostic, Ledger, Severity};
 pub use dtype::DType;

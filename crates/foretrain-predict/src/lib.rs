@@ -14,6 +14,7 @@ pub mod roles;
 pub mod scale;
 mod transfer;
 pub mod validate;
+pub mod whatif;
 
 pub use answer::{Prediction, SizePrediction};
 pub use breakdown::{Breakdown, Owner};

@@ -5,7 +5,7 @@ mod joint;
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::{Job, NodeId, NodeKind, StepGraph};
-use foretrain_sim::{SimOptions, Timeline, simulate};
+use foretrain_sim::{Program, SimError, SimOptions, Timeline, simulate};
 use foretrain_trace::build::{STEP_BEGIN, STEP_END};
 
 pub use heldout::{HeldOutStep, predict_held_out_step};
@@ -50,9 +50,16 @@ pub fn replay_timeline(graph: &StepGraph) -> Result<Timeline> {
 }
 
 pub(crate) fn run(job: &Job, options: &SimOptions, source: &str) -> Result<Timeline> {
-    simulate(job, options).map_err(|error| {
-        InputError::new(format!("the step graph cannot be simulated: {error}")).in_file(source)
-    })
+    simulate(job, options).map_err(|error| not_simulated(&error, source))
+}
+
+/// Lays a job out for the engine.
+pub(crate) fn compile(job: &Job, source: &str) -> Result<Program> {
+    Program::compile(job).map_err(|error| not_simulated(&error, source))
+}
+
+pub(crate) fn not_simulated(error: &SimError, source: &str) -> InputError {
+    InputError::new(format!("the step graph cannot be simulated: {error}")).in_file(source)
 }
 
 fn no_marks(graph: &StepGraph) -> InputError {

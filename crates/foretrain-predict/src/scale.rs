@@ -1,17 +1,17 @@
 //! From a recorded step to its time on another cluster at another size.
 
-mod base;
-mod cost;
+pub(crate) mod base;
+pub(crate) mod cost;
 mod gradients;
 mod held_up;
 mod layout;
-mod links;
+pub(crate) mod links;
 mod noise;
 mod notes;
 mod origin;
-mod ranks;
-mod simulate;
-mod steady;
+pub(crate) mod ranks;
+pub(crate) mod simulate;
+pub(crate) mod steady;
 mod unprofiled;
 
 use foretrain_core::{Bytes, Evidence, Nanos, Result};
@@ -26,7 +26,7 @@ use crate::roles::GivenRole;
 use base::Base;
 use notes::warn_about_answer;
 pub(crate) use origin::Origin;
-use ranks::Ranks;
+pub(crate) use ranks::Ranks;
 
 /// What to predict.
 #[derive(Clone, Debug)]
@@ -60,10 +60,7 @@ pub fn predict(
     catalogue: &Catalogue,
     options: &PredictOptions,
 ) -> Result<Prediction> {
-    let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
-    let ranks = Ranks::of_recordings(recordings, &options.roles, &mut evidence, &mut warnings)?;
-    let sources = recordings.iter().map(|r| r.trace.meta.path.clone()).collect();
-    predict_ranks(Start { ranks, sources, evidence, warnings }, cluster, catalogue, options)
+    predict_ranks(Start::of_recordings(recordings, &options.roles)?, cluster, catalogue, options)
 }
 
 /// The same from step graphs with times, one per rank: a Chakra trace, or a graph that was saved
@@ -77,18 +74,32 @@ pub fn predict_graphs(
     catalogue: &Catalogue,
     options: &PredictOptions,
 ) -> Result<Prediction> {
-    let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
-    let ranks = Ranks::of_graphs(graphs, &options.roles, &mut evidence, &mut warnings)?;
-    let sources = graphs.iter().map(|graph| graph.meta.source.clone()).collect();
-    predict_ranks(Start { ranks, sources, evidence, warnings }, cluster, catalogue, options)
+    predict_ranks(Start::of_graphs(graphs, &options.roles)?, cluster, catalogue, options)
 }
 
 /// What was given, made ready to simulate.
-struct Start {
-    ranks: Ranks,
+#[derive(Clone)]
+pub(crate) struct Start {
+    pub(crate) ranks: Ranks,
     sources: Vec<String>,
     evidence: Vec<Evidence>,
     warnings: Vec<String>,
+}
+
+impl Start {
+    pub(crate) fn of_recordings(recordings: &[Recording], roles: &[GivenRole]) -> Result<Self> {
+        let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
+        let ranks = Ranks::of_recordings(recordings, roles, &mut evidence, &mut warnings)?;
+        let sources = recordings.iter().map(|r| r.trace.meta.path.clone()).collect();
+        Ok(Self { ranks, sources, evidence, warnings })
+    }
+
+    pub(crate) fn of_graphs(graphs: &[StepGraph], roles: &[GivenRole]) -> Result<Self> {
+        let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
+        let ranks = Ranks::of_graphs(graphs, roles, &mut evidence, &mut warnings)?;
+        let sources = graphs.iter().map(|graph| graph.meta.source.clone()).collect();
+        Ok(Self { ranks, sources, evidence, warnings })
+    }
 }
 
 fn predict_ranks(

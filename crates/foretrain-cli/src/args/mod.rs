@@ -5,6 +5,7 @@ mod collectives;
 mod read;
 mod values;
 mod verbs;
+mod whatif;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

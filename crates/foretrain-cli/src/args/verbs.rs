@@ -11,6 +11,7 @@ use super::calibrate::Calibrate;
 use super::collectives::Collectives;
 use super::read::Traces;
 use super::values;
+use super::whatif::WhatIf;
 use crate::commands::hardware::Listed;
 use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
@@ -21,6 +22,9 @@ pub(super) enum Verb {
     Inspect(Inspect),
     /// Predict step time, scaling and breakdown on a cluster at other sizes.
     Predict(Box<Predict>),
+    /// Show what changes to a job would buy: faster kernels, links, hosts, other sizes, and who owns
+    /// the time that remains.
+    Whatif(Box<WhatIf>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements of a cluster into a cluster file that other verbs take for --on.
@@ -180,6 +184,7 @@ impl From<Verb> for Command {
                 collective: args.collective,
             }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
+            Verb::Whatif(args) => Self::WhatIf(Box::new((*args).into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),

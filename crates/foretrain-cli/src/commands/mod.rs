@@ -11,6 +11,7 @@ pub(crate) mod predict;
 mod schema;
 mod strategies;
 pub(crate) mod validate;
+pub(crate) mod whatif;
 
 use crate::failure::Result;
 use crate::output::Output;
@@ -20,6 +21,7 @@ use crate::output::Output;
 pub(crate) enum Command {
     Inspect(inspect::Options),
     Predict(Box<predict::Options>),
+    WhatIf(Box<whatif::Options>),
     Collectives(Box<collectives::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
     Hardware(hardware::Options),
@@ -43,6 +45,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
     match command {
         Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),
+        Command::WhatIf(options) => whatif::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),

@@ -1,5 +1,7 @@
 //! What a prediction starts from, and how a simulated size becomes an answer.
 
+use std::sync::Arc;
+
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
 use foretrain_hardware::{Catalogue, Cluster};
@@ -24,21 +26,24 @@ const MOST_NOISE: f64 = 0.05;
 /// How uncertain the step is when host work was scaled, per unit of the factor's logarithm.
 const HOST_FACTOR_SPREAD: f64 = 0.25;
 
-/// Everything that does not depend on the size asked for.
-pub(super) struct Base<'a> {
-    pub(super) ranks: Ranks,
-    from: Option<Cluster>,
-    pub(super) cluster: &'a Cluster,
-    pub(super) recorded: Recorded,
-    pub(super) noise: Noise,
+/// Everything that does not depend on the size asked for. Cheap to clone, so that what-ifs share it.
+#[derive(Clone)]
+pub(crate) struct Base<'a> {
+    pub(crate) ranks: Arc<Ranks>,
+    pub(crate) from: Option<Cluster>,
+    pub(crate) cluster: &'a Cluster,
+    /// Factor on the latency of communication: 1 but for what-ifs.
+    pub(crate) latency: f64,
+    pub(crate) recorded: Recorded,
+    pub(crate) noise: Noise,
     /// Relative spread of the base step.
-    spread: f64,
-    pub(super) evidence: Vec<Evidence>,
-    pub(super) warnings: Vec<String>,
+    pub(crate) spread: f64,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl<'a> Base<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         start: Start,
         cluster: &'a Cluster,
         catalogue: &Catalogue,
@@ -100,9 +105,10 @@ impl<'a> Base<'a> {
         };
         let of_median = spread.unwrap_or(0.02) / (origin.step_times.len().max(1) as f64).sqrt();
         Ok(Self {
-            ranks,
+            ranks: Arc::new(ranks),
             from,
             cluster,
+            latency: 1.0,
             recorded,
             noise,
             spread: of_median.hypot(fidelity).hypot(compute_spread).max(0.005),
@@ -111,18 +117,19 @@ impl<'a> Base<'a> {
         })
     }
 
-    pub(super) fn machines<'b>(&'b self, class: &'b Class) -> Machines<'b> {
+    pub(crate) fn machines<'b>(&'b self, class: &'b Class) -> Machines<'b> {
         Machines {
             layout: &class.layout,
             transfers: &class.transfers,
             alone: &class.alone,
             from: self.from.as_ref(),
             to: self.cluster,
+            latency: self.latency,
         }
     }
 
     /// How many model replicas a job of `gpus` devices holds.
-    pub(super) fn replicas(&self, gpus: u32) -> Result<u32> {
+    pub(crate) fn replicas(&self, gpus: u32) -> Result<u32> {
         let size = self.ranks.lead().layout.replica_size;
         if gpus == 0 || !gpus.is_multiple_of(size) {
             let below = (gpus / size) * size;
@@ -137,7 +144,7 @@ impl<'a> Base<'a> {
         Ok(gpus / size)
     }
 
-    pub(super) fn describe(
+    pub(crate) fn describe(
         &self,
         simulated: &Simulated,
         one: Nanos,
@@ -185,7 +192,7 @@ impl<'a> Base<'a> {
     }
 
     /// Replicas that nothing synchronises are not a training job.
-    pub(super) fn warn_about_synchronisation(
+    pub(crate) fn warn_about_synchronisation(
         &self,
         sizes: &[SizePrediction],
         warnings: &mut Vec<String>,
@@ -207,7 +214,7 @@ impl<'a> Base<'a> {
         }
     }
 
-    pub(super) fn collective_evidence(&self, options: &PredictOptions) -> Vec<Evidence> {
+    pub(crate) fn collective_evidence(&self, options: &PredictOptions) -> Vec<Evidence> {
         let largest = options.gpus.iter().max().copied().unwrap_or(1);
         let Ok(replicas) = self.replicas(largest) else { return Vec::new() };
         let lead = self.ranks.lead();
@@ -247,7 +254,7 @@ fn take_out_sharing(
 ) -> Result<()> {
     for class in &mut ranks.classes {
         let (layout, transfers) = (&class.layout, &class.transfers);
-        let machines = Machines { layout, transfers, alone: &class.alone, from, to };
+        let machines = Machines { layout, transfers, alone: &class.alone, from, to, latency: 1.0 };
         let uses = machines.recorded_uses(&class.graph)?;
         let replayed: Vec<Transfer> =
             class.replayed.iter().map(|one| one.without_wait(&class.transfers)).collect();

@@ -17,30 +17,32 @@ use crate::transfer::Transfers;
 
 /// The cost of one communication node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// Transfer.
-    pub(super) time: Estimate<Nanos>,
+    pub(crate) time: Estimate<Nanos>,
     /// Waiting that was recorded with it.
-    pub(super) wait: Nanos,
+    pub(crate) wait: Nanos,
     /// New over recorded transfer by the model; 1 where it was not scaled.
-    pub(super) ratio: f64,
+    pub(crate) ratio: f64,
     /// Members of the group at this size.
-    pub(super) ranks: u32,
+    pub(crate) ranks: u32,
     /// What it takes of its rank's links.
-    pub(super) links: LinkUse,
+    pub(crate) links: LinkUse,
 }
 
 /// The communication nodes of a step and what each costs.
-pub(super) type Costs = Vec<(NodeId, Cost)>;
+pub(crate) type Costs = Vec<(NodeId, Cost)>;
 
 /// Where communication was recorded and where it is asked for.
-pub(super) struct Machines<'a> {
-    pub(super) layout: &'a Layout,
-    pub(super) transfers: &'a Transfers,
+pub(crate) struct Machines<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) transfers: &'a Transfers,
     /// Part of each recorded transfer that is not due to others on the same links.
-    pub(super) alone: &'a FxHashMap<NodeId, f64>,
-    pub(super) from: Option<&'a Cluster>,
-    pub(super) to: &'a Cluster,
+    pub(crate) alone: &'a FxHashMap<NodeId, f64>,
+    pub(crate) from: Option<&'a Cluster>,
+    pub(crate) to: &'a Cluster,
+    /// Factor on launch and hops.
+    pub(crate) latency: f64,
 }
 
 /// The fabric under one group.
@@ -51,7 +53,7 @@ struct Fabrics {
 
 impl Machines<'_> {
     /// Time of every recorded communication node with `replicas` replicas.
-    pub(super) fn costs(&self, graph: &StepGraph, replicas: u32) -> Result<Costs> {
+    pub(crate) fn costs(&self, graph: &StepGraph, replicas: u32) -> Result<Costs> {
         let mut fabrics: FxHashMap<Option<GroupId>, Fabrics> = FxHashMap::default();
         let mut costs = Vec::new();
         for node in collectives(graph) {
@@ -82,21 +84,24 @@ impl Machines<'_> {
             (Some(call), Some(to)) => LinkUse::of(call, to),
             _ => LinkUse::default(),
         };
-        let (time, ratio) = match (call, &fabrics.from, &fabrics.to) {
+        let (mut time, ratio) = match (&call, &fabrics.from, &fabrics.to) {
             (Some(call), Some(from), Some(to)) => {
-                let Rescaled { time, ratio, .. } = rescale(transfer, &call, from, to);
+                let Rescaled { time, ratio, .. } = rescale(transfer, call, from, to);
                 (time, ratio)
             }
             // Where it was recorded is not known, so its time says nothing about this cluster.
-            (Some(call), None, Some(to)) => (collective_time(&call, to).time, 1.0),
+            (Some(call), None, Some(to)) => (collective_time(call, to).time, 1.0),
             _ => (Estimate::with_relative_spread(transfer, 0.3), 1.0),
         };
+        if let (Some(call), Some(to)) = (&call, &fabrics.to) {
+            time = with_latency(time, call, to, self.latency);
+        }
         Cost { time, wait, ratio, ranks, links }
     }
 
     /// What each communication node took of its rank's links where it was recorded, if that is
     /// known.
-    pub(super) fn recorded_uses(&self, graph: &StepGraph) -> Result<FxHashMap<NodeId, LinkUse>> {
+    pub(crate) fn recorded_uses(&self, graph: &StepGraph) -> Result<FxHashMap<NodeId, LinkUse>> {
         let mut fabrics: FxHashMap<GroupId, Fabric> = FxHashMap::default();
         let mut uses = FxHashMap::default();
         for node in collectives(graph) {
@@ -126,7 +131,7 @@ impl Machines<'_> {
     }
 
     /// The communication of a step, equal operations together, the most expensive first.
-    pub(super) fn summary(
+    pub(crate) fn summary(
         &self,
         graph: &StepGraph,
         costs: &[(NodeId, Cost)],
@@ -167,6 +172,24 @@ impl Machines<'_> {
     }
 }
 
-fn call(node: &CollectiveNode) -> Option<CollectiveCall> {
+/// A time of `call` whose latency takes `factor` times as long: launch and hops, by their share in
+/// the model.
+pub(crate) fn with_latency(
+    time: Estimate<Nanos>,
+    call: &CollectiveCall,
+    fabric: &Fabric,
+    factor: f64,
+) -> Estimate<Nanos> {
+    if factor == 1.0 {
+        return time;
+    }
+    let modelled = collective_time(call, fabric);
+    let total = modelled.time.value.nanos().max(1) as f64;
+    let share = (modelled.terms.launch + modelled.terms.propagation).nanos() as f64 / total;
+    let whole = 1.0 + (factor - 1.0) * share.clamp(0.0, 1.0);
+    time.map(|nanos| nanos * whole)
+}
+
+pub(crate) fn call(node: &CollectiveNode) -> Option<CollectiveCall> {
     node.bytes.map(|bytes| CollectiveCall { kind: node.kind, bytes, dtype: node.dtype })
 }

@@ -1,39 +1,30 @@
 //! Gradient synchronisation for recordings of one replica.
 
-use foretrain_core::{Bytes, Estimate, Nanos, Result};
-use foretrain_cost::{CollectiveCall, Fabric, collective_time};
+use foretrain_core::{Bytes, Nanos, Result};
 use foretrain_graph::attributes::well_known;
-use foretrain_graph::{CollectiveKind, Group, NodeId, NodeKind, Phase, StepGraph};
+use foretrain_graph::{Group, NodeId, NodeKind, Phase, StepGraph};
 use foretrain_rewrite::{BucketCaps, insert_ddp};
 
 use crate::roles::Role;
 
-/// Inserts DDP's bucketed all-reduces over `replicas` replicas; returns each with its time.
-pub(super) fn insert_gradients(
+/// Inserts DDP's bucketed all-reduces over `replicas` replicas, as yet without a time.
+pub(crate) fn insert_gradients(
     graph: &mut StepGraph,
     name: String,
     replicas: u32,
-    fabric: &Fabric,
     buckets: BucketCaps,
     gradient_bytes: Option<Bytes>,
-) -> Result<Vec<(NodeId, Estimate<Nanos>)>> {
+) -> Result<Vec<NodeId>> {
     if let Some(bytes) = gradient_bytes {
         spread_gradients(graph, bytes);
     }
     let group =
         Group { name, role: Role::DataParallel.as_str().into(), size: replicas, ranks: Vec::new() };
-    let mut times = Vec::new();
-    let inserted = insert_ddp(graph, buckets, group, &mut |bytes| {
-        let call = CollectiveCall::new(CollectiveKind::AllReduce, bytes);
-        let time = collective_time(&call, fabric).time;
-        times.push(time);
-        time.value
-    })?;
-    Ok(inserted.nodes.into_iter().zip(times).collect())
+    Ok(insert_ddp(graph, buckets, group, &mut |_| Nanos::ZERO)?.nodes)
 }
 
 /// Whether a step has a backward pass to synchronise.
-pub(super) fn has_backward(graph: &StepGraph) -> bool {
+pub(crate) fn has_backward(graph: &StepGraph) -> bool {
     graph.node_ids().any(|id| {
         let node = graph.node(id);
         node.phase == Phase::Backward

@@ -12,7 +12,7 @@ use crate::breakdown::{Owner, Segment, segments};
 
 /// Splits the first class's straggler wait in `[from, to)` by the rank that came last and by what
 /// it was doing. `positions` are the classes of the job among the recorded ranks.
-pub(super) fn held_up(
+pub(crate) fn held_up(
     job: &Job,
     timeline: &Timeline,
     (from, to): (Nanos, Nanos),

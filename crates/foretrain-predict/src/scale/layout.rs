@@ -7,19 +7,19 @@ use crate::roles::{GivenRole, GroupRole, Role, group_roles};
 
 /// How ranks are laid out in the recorded job.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Ranks in the recorded job.
-    pub(super) world_size: u32,
+    pub(crate) world_size: u32,
     /// Ranks of one model replica.
-    pub(super) replica_size: u32,
+    pub(crate) replica_size: u32,
     /// Role of each group.
-    pub(super) roles: Vec<GroupRole>,
+    pub(crate) roles: Vec<GroupRole>,
     /// Members of each group; a group whose size is not recorded is taken for the whole job.
     sizes: Vec<u32>,
 }
 
 impl Layout {
-    pub(super) fn new(world_size: u32, graph: &StepGraph, given: &[GivenRole]) -> Self {
+    pub(crate) fn new(world_size: u32, graph: &StepGraph, given: &[GivenRole]) -> Self {
         let roles = group_roles(graph, given);
         let size = |size: u32| if size == 0 { world_size } else { size };
         let sizes: Vec<u32> = graph.groups.iter().map(|group| size(group.size)).collect();
@@ -37,29 +37,29 @@ impl Layout {
         Self { world_size, replica_size, roles, sizes }
     }
 
-    pub(super) fn role(&self, group: usize) -> Role {
+    pub(crate) fn role(&self, group: usize) -> Role {
         self.roles.get(group).map_or(Role::Unknown, |r| r.role)
     }
 
     /// Members of a group.
-    pub(super) fn size(&self, group: usize) -> u32 {
+    pub(crate) fn size(&self, group: usize) -> u32 {
         self.sizes.get(group).copied().unwrap_or(self.world_size)
     }
 
     /// Whether the recording synchronises replicas.
-    pub(super) fn synchronises(&self) -> bool {
+    pub(crate) fn synchronises(&self) -> bool {
         self.roles.iter().any(|r| r.role.grows())
     }
 
     /// Whether gradients have to be synchronised that nothing synchronised in the recording: it
     /// had one replica. With several replicas and no synchronisation in sight, what is there may
     /// be hidden, and would be counted twice.
-    pub(super) fn lacks_synchronisation(&self) -> bool {
+    pub(crate) fn lacks_synchronisation(&self) -> bool {
         !self.synchronises() && self.world_size <= self.replica_size
     }
 
     /// Where a group's ranks sit in the recorded job, and in one of `replicas` replicas.
-    pub(super) fn placements(
+    pub(crate) fn placements(
         &self,
         graph: &StepGraph,
         group: usize,

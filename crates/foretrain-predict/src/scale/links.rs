@@ -22,7 +22,7 @@ use crate::transfer::Transfers;
 
 /// What a collective takes of its rank's links at full rate, each 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct LinkUse {
+pub(crate) struct LinkUse {
     /// Of the rank's share of its node's NICs.
     between: f64,
     /// Of its links to the other devices of the node.
@@ -31,7 +31,7 @@ pub(super) struct LinkUse {
 
 impl LinkUse {
     /// The use by `call` on `fabric`.
-    pub(super) fn of(call: &CollectiveCall, fabric: &Fabric) -> Self {
+    pub(crate) fn of(call: &CollectiveCall, fabric: &Fabric) -> Self {
         let time = collective_time(call, fabric);
         let total = time.time.value.nanos() as f64;
         if total <= 0.0 || time.time.value == Nanos::MAX {
@@ -69,7 +69,7 @@ impl LinkUse {
 
 /// Tells the engine what the communication of a job takes of which links. Ranks whose
 /// communication runs in one queue have nothing to share, and are left out.
-pub(super) fn share_links(options: &mut SimOptions, job: &Job, costs: &[Costs]) {
+pub(crate) fn share_links(options: &mut SimOptions, job: &Job, costs: &[Costs]) {
     for (class, costs) in costs.iter().enumerate() {
         let graph = &job.classes[class].graph;
         let mut users = costs.iter().filter(|(_, cost)| cost.links != LinkUse::default());
@@ -94,22 +94,22 @@ pub(super) fn share_links(options: &mut SimOptions, job: &Job, costs: &[Costs]) 
 
 /// When a collective moved data: from the last arrival to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Transfer {
-    pub(super) node: NodeId,
-    pub(super) from: Nanos,
-    pub(super) to: Nanos,
+pub(crate) struct Transfer {
+    pub(crate) node: NodeId,
+    pub(crate) from: Nanos,
+    pub(crate) to: Nanos,
 }
 
 impl Transfer {
     /// Less the waiting that was recorded with it, which comes first.
-    pub(super) fn without_wait(self, transfers: &Transfers) -> Self {
+    pub(crate) fn without_wait(self, transfers: &Transfers) -> Self {
         let time = transfers.of(self.node, self.to - self.from);
         Self { from: self.to - time, ..self }
     }
 }
 
 /// The transfers of each class in the last iteration of an unchanged replay.
-pub(super) fn replayed_transfers(job: &Job, timeline: &Timeline) -> Vec<Vec<Transfer>> {
+pub(crate) fn replayed_transfers(job: &Job, timeline: &Timeline) -> Vec<Vec<Transfer>> {
     let last = timeline.iterations - 1;
     let of_class =
         |(class, times): (&foretrain_graph::RankClass, &foretrain_sim::ClassTimeline)| {
@@ -124,7 +124,7 @@ pub(super) fn replayed_transfers(job: &Job, timeline: &Timeline) -> Vec<Vec<Tran
 
 /// The part of each recorded transfer that it would have taken alone; those at full rate
 /// throughout are left out.
-pub(super) fn alone(
+pub(crate) fn alone(
     transfers: &[Transfer],
     uses: &FxHashMap<NodeId, LinkUse>,
 ) -> FxHashMap<NodeId, f64> {

@@ -5,14 +5,14 @@ use foretrain_core::stats::expected_normal_max;
 
 /// What makes real steps longer than the steps of typical times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Noise {
+pub(crate) struct Noise {
     /// Relative standard deviation of a rank's own step.
-    pub(super) sigma: f64,
+    pub(crate) sigma: f64,
     /// Time of the recorded step that its ranks' typical steps do not explain: ranks that are
     /// late at random, each step another.
-    pub(super) excess: Nanos,
+    pub(crate) excess: Nanos,
     /// Ranks in the recorded job.
-    pub(super) ranks: u32,
+    pub(crate) ranks: u32,
 }
 
 impl Noise {
@@ -20,7 +20,7 @@ impl Noise {
     /// independent ones is late by their deviation times e_n, the expected maximum of n standard
     /// normal values. What was recorded grows in this proportion; beyond the recorded size a rank
     /// that computes for `busy` adds at least its own noise.
-    pub(super) fn straggling(&self, gpus: u32, busy: Nanos) -> Nanos {
+    pub(crate) fn straggling(&self, gpus: u32, busy: Nanos) -> Nanos {
         let recorded = expected_normal_max(u64::from(self.ranks));
         let asked = expected_normal_max(u64::from(gpus));
         let known = if recorded > 0.0 { self.excess.scale(asked / recorded) } else { Nanos::ZERO };

@@ -14,7 +14,7 @@ use crate::roles::Role;
 
 /// Why groups are believed to be what they are taken for; groups of one role for one reason
 /// together.
-pub(super) fn role_evidence(graph: &StepGraph, layout: &Layout, evidence: &mut Vec<Evidence>) {
+pub(crate) fn role_evidence(graph: &StepGraph, layout: &Layout, evidence: &mut Vec<Evidence>) {
     let mut alike: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for role in &layout.roles {
         let name = graph.groups[role.group].name.as_str();
@@ -31,7 +31,7 @@ pub(super) fn role_evidence(graph: &StepGraph, layout: &Layout, evidence: &mut V
 }
 
 /// What is not known of the step's communication.
-pub(super) fn warn_about_communication(
+pub(crate) fn warn_about_communication(
     graph: &StepGraph,
     layout: &Layout,
     warnings: &mut Vec<String>,
@@ -63,7 +63,7 @@ pub(super) fn warn_about_communication(
 }
 
 /// What the base step rests on.
-pub(super) fn describe_base(
+pub(crate) fn describe_base(
     origin: &Origin,
     fidelity: f64,
     evidence: &mut Vec<Evidence>,
@@ -92,7 +92,7 @@ pub(super) fn describe_base(
 }
 
 /// What a reader must know before using the sizes.
-pub(super) fn warn_about_answer(sizes: &[SizePrediction], warnings: &mut Vec<String>) {
+pub(crate) fn warn_about_answer(sizes: &[SizePrediction], warnings: &mut Vec<String>) {
     let Some(first) = sizes.first() else { return };
     let total = first.breakdown.total().nanos().max(1) as f64;
     let share = |time: Nanos| time.nanos() as f64 / total;

@@ -27,7 +27,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(super) fn of_recording(recording: &Recording) -> Self {
+    pub(crate) fn of_recording(recording: &Recording) -> Self {
         let meta = &recording.trace.meta;
         Self {
             path: meta.path.clone(),
@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    pub(super) fn of_graph(graph: &StepGraph) -> Self {
+    pub(crate) fn of_graph(graph: &StepGraph) -> Self {
         let largest = graph.groups.iter().map(|group| group.size).max().unwrap_or(1);
         Self {
             path: graph.meta.source.clone(),
@@ -54,19 +54,19 @@ impl Origin {
     }
 
     /// Median recorded step time; `None` if none was recorded.
-    pub(super) fn usual_step(&self) -> Option<Nanos> {
+    pub(crate) fn usual_step(&self) -> Option<Nanos> {
         median(&self.step_times).map(Nanos::from_nanos_f64)
     }
 
     /// Whether a replayed step is within a factor of two of any recorded one.
-    pub(super) fn is_like_a_step(&self, replayed: Nanos) -> bool {
+    pub(crate) fn is_like_a_step(&self, replayed: Nanos) -> bool {
         let ratio = |step: &f64| replayed.nanos() as f64 / step.max(1.0);
         self.step_times.is_empty()
             || self.step_times.iter().any(|step| (0.5..=2.0).contains(&ratio(step)))
     }
 
     /// Standard deviation of the recorded steps over their median, from enough of them.
-    pub(super) fn spread(&self) -> Option<f64> {
+    pub(crate) fn spread(&self) -> Option<f64> {
         let usual = self.usual_step()?.nanos().max(1) as f64;
         robust_std(&self.step_times).map(|deviation| deviation / usual)
     }

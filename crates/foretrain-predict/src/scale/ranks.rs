@@ -18,19 +18,20 @@ use crate::roles::{GivenRole, Role};
 use crate::transfer::{Transfers, transfers};
 
 /// A recorded rank and the ranks that behave like it.
-pub(super) struct Class {
+#[derive(Clone)]
+pub(crate) struct Class {
     /// Where it comes from.
-    pub(super) origin: Origin,
+    pub(crate) origin: Origin,
     /// Its steady step.
-    pub(super) graph: StepGraph,
+    pub(crate) graph: StepGraph,
     /// What its groups are for.
-    pub(super) layout: Layout,
+    pub(crate) layout: Layout,
     /// How its recorded communication splits into transfer and waiting.
-    pub(super) transfers: Transfers,
+    pub(crate) transfers: Transfers,
     /// When its communication moved data in the replay.
-    pub(super) replayed: Vec<Transfer>,
+    pub(crate) replayed: Vec<Transfer>,
     /// Part of each transfer that is not due to others on the same links.
-    pub(super) alone: FxHashMap<NodeId, f64>,
+    pub(crate) alone: FxHashMap<NodeId, f64>,
     /// Number of the model replica it belongs to, among those at hand.
     replica: usize,
 }
@@ -44,16 +45,17 @@ impl Class {
 }
 
 /// The recorded ranks that are simulated.
-pub(super) struct Ranks {
+#[derive(Clone)]
+pub(crate) struct Ranks {
     /// At least one.
-    pub(super) classes: Vec<Class>,
+    pub(crate) classes: Vec<Class>,
     /// The class whose step the answer describes.
-    pub(super) lead: usize,
+    pub(crate) lead: usize,
     /// Whether the classes wait for each other in the simulation; else waiting is carried along
     /// as it was recorded.
-    pub(super) is_joint: bool,
+    pub(crate) is_joint: bool,
     /// Step time of the classes replayed unchanged.
-    pub(super) replayed: Nanos,
+    pub(crate) replayed: Nanos,
 }
 
 /// More nodes than this in all are not simulated jointly: an answer should take a second.
@@ -61,7 +63,7 @@ const MOST_JOINT_NODES: usize = 400_000;
 
 impl Ranks {
     /// All recorded ranks where they can be simulated together, else the one with the median step.
-    pub(super) fn of_recordings(
+    pub(crate) fn of_recordings(
         recordings: &[Recording],
         roles: &[GivenRole],
         evidence: &mut Vec<Evidence>,
@@ -96,7 +98,7 @@ impl Ranks {
     }
 
     /// The same from step graphs, one per rank.
-    pub(super) fn of_graphs(
+    pub(crate) fn of_graphs(
         graphs: &[StepGraph],
         roles: &[GivenRole],
         evidence: &mut Vec<Evidence>,
@@ -175,17 +177,17 @@ impl Ranks {
     }
 
     /// The class whose step the answer describes.
-    pub(super) fn lead(&self) -> &Class {
+    pub(crate) fn lead(&self) -> &Class {
         &self.classes[self.lead]
     }
 
     /// The graph of the lead, to change.
-    pub(super) fn lead_graph(&mut self) -> &mut StepGraph {
+    pub(crate) fn lead_graph(&mut self) -> &mut StepGraph {
         &mut self.classes[self.lead].graph
     }
 
     /// The graphs of the others, to change.
-    pub(super) fn other_graphs(&mut self) -> impl Iterator<Item = &mut StepGraph> {
+    pub(crate) fn other_graphs(&mut self) -> impl Iterator<Item = &mut StepGraph> {
         let lead = self.lead;
         let others = self.classes.iter_mut().enumerate().filter(move |(i, _)| *i != lead);
         others.map(|(_, class)| &mut class.graph)
@@ -193,7 +195,7 @@ impl Ranks {
 
     /// The usual recorded step: of the lead, or the median over the ranks where they are joined.
     /// What was not recorded is replayed.
-    pub(super) fn recorded_step(&self) -> Nanos {
+    pub(crate) fn recorded_step(&self) -> Nanos {
         if !self.is_joint {
             return self.lead().origin.usual_step().unwrap_or(self.replayed);
         }
@@ -203,7 +205,7 @@ impl Ranks {
 
     /// Positions of the classes that stand for a job of `replicas` replicas, the lead first: all,
     /// or as many recorded replicas as the job has.
-    pub(super) fn for_replicas(&self, replicas: u32) -> Vec<usize> {
+    pub(crate) fn for_replicas(&self, replicas: u32) -> Vec<usize> {
         let own = self.lead().replica;
         let mut kept: Vec<usize> = vec![own];
         for class in &self.classes {

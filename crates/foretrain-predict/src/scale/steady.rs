@@ -2,13 +2,13 @@
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::{Job, RankClass};
-use foretrain_sim::{SimOptions, Timeline};
+use foretrain_sim::{Program, SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
 use super::cost::Costs;
 use super::links::share_links;
 use crate::answer::CriticalPart;
-use crate::replay::run;
+use crate::replay::{compile, not_simulated};
 
 /// Iterations that usually let the launch queue and the streams settle.
 const ITERATIONS: u32 = 8;
@@ -18,25 +18,47 @@ const MORE_ITERATIONS: u32 = 32;
 const TOLERANCE: f64 = 0.005;
 
 /// The steady step time of a job, its communication sharing links as `costs` say.
-pub(super) fn settled(job: &Job, costs: &[Costs]) -> Result<(Nanos, bool)> {
+pub(crate) fn settled(job: &Job, costs: &[Costs]) -> Result<(Nanos, bool)> {
     settled_timeline(job, costs).map(|(_, step, converged)| (step, converged))
 }
 
-pub(super) fn settled_timeline(job: &Job, costs: &[Costs]) -> Result<(Timeline, Nanos, bool)> {
+pub(crate) fn settled_timeline(job: &Job, costs: &[Costs]) -> Result<(Timeline, Nanos, bool)> {
+    let source = &job.classes[0].graph.meta.source;
+    let program = compile(job, source)?;
+    settle(&program, engine_options(job, costs), repeats(job), source)
+}
+
+/// What the engine is told of a job beyond its graphs.
+pub(crate) fn engine_options(job: &Job, costs: &[Costs]) -> SimOptions {
     let mut options = SimOptions::default();
     share_links(&mut options, job, costs);
-    let source = &job.classes[0].graph.meta.source;
+    options
+}
+
+/// Whether anything says how one step follows another.
+pub(crate) fn repeats(job: &Job) -> bool {
     let repeats = |class: &RankClass| class.graph.edges().iter().any(|edge| edge.distance > 0);
-    if !job.classes.iter().any(repeats) {
+    job.classes.iter().any(repeats)
+}
+
+/// Runs a job until its step time has settled.
+pub(crate) fn settle(
+    program: &Program,
+    mut options: SimOptions,
+    repeats: bool,
+    source: &str,
+) -> Result<(Timeline, Nanos, bool)> {
+    let run = |options: &SimOptions| program.run(options).map_err(|e| not_simulated(&e, source));
+    if !repeats {
         // One pass, of which nobody knows how the next follows it.
         options.iterations = 1;
-        let timeline = run(job, &options, source)?;
+        let timeline = run(&options)?;
         let step = timeline.makespan();
         return Ok((timeline, step, true));
     }
     for iterations in [ITERATIONS, MORE_ITERATIONS] {
         options.iterations = iterations;
-        let timeline = run(job, &options, source)?;
+        let timeline = run(&options)?;
         let steady = timeline.steady_step_time();
         if steady.converged(TOLERANCE) || iterations == MORE_ITERATIONS {
             let converged = steady.converged(TOLERANCE);
@@ -47,7 +69,7 @@ pub(super) fn settled_timeline(job: &Job, costs: &[Costs]) -> Result<(Timeline, 
 }
 
 /// The nodes on the critical path of an iteration, merged by name.
-pub(super) fn critical_path(timeline: &Timeline, job: &Job, iteration: usize) -> Vec<CriticalPart> {
+pub(crate) fn critical_path(timeline: &Timeline, job: &Job, iteration: usize) -> Vec<CriticalPart> {
     let Ok(path) = timeline.critical_path(job, 0, iteration) else { return Vec::new() };
     let mut parts: Vec<CriticalPart> = Vec::new();
     let mut slots: FxHashMap<(String, &str), usize> = FxHashMap::default();

@@ -22,7 +22,7 @@ const TOLERANCE: f64 = 0.01;
 ///
 /// # Errors
 /// If no factor within bounds reaches it.
-pub(super) fn scale_host(ranks: &mut Ranks, wanted: Nanos) -> Result<f64> {
+pub(crate) fn scale_host(ranks: &mut Ranks, wanted: Nanos) -> Result<f64> {
     let recorded: Vec<StepGraph> = ranks.classes.iter().map(|class| class.graph.clone()).collect();
     let replay = |factor: f64| -> Result<Nanos> {
         let job = Job::from_ranks(recorded.iter().map(|graph| with_host(graph, factor)));

@@ -17,6 +17,7 @@ mod nccl;
 mod predict;
 mod strategies;
 mod validate;
+mod whatif;
 
 pub use calibrate::{
     CalibrateCollectivesReport, CalibrateConstantReport, CalibrateFindingReport,
@@ -48,6 +49,9 @@ pub use strategies::{ParameterReport, PassReport, StrategiesReport, StrategyRepo
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
 };
+pub use whatif::{
+    LeftOutScenarioReport, OutcomeReport, ScenarioReport, WaterfallReport, WhatIfReport,
+};
 
 use foretrain_core::{InputError, Result};
 use schemars::generate::SchemaSettings;
@@ -56,7 +60,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 9] = [
+pub const ANSWERS: [&str; 10] = [
     "calibrate-collectives",
     "collectives",
     "hardware",
@@ -66,6 +70,7 @@ pub const ANSWERS: [&str; 9] = [
     "predict",
     "strategies",
     "validate",
+    "whatif",
 ];
 
 /// The JSON text of a report, indented, with a line feed at its end.
@@ -94,6 +99,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
+        "whatif" => generator.into_root_schema_for::<WhatIfReport>(),
         other => {
             return Err(InputError::new(format!("no JSON schema for {other:?}"))
                 .hint(format!("there is one for {}", ANSWERS.join(", "))));

@@ -12,12 +12,14 @@ mod inspect;
 mod inspect_graph;
 mod ledger;
 mod nccl;
+mod owners;
 mod predict;
 mod sheet;
 mod strategies;
 mod table;
 pub mod units;
 mod validate;
+mod whatif;
 
 pub use calibrate::calibrate_collectives;
 pub(crate) use calibrate::findings::said as calibration_findings;
@@ -32,6 +34,7 @@ pub use predict::{PredictView, predict};
 pub use strategies::{strategies, strategy_pass, strategy_preset};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;
+pub use whatif::whatif;
 
 /// How wide and how colourful the output may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use foretrain_core::{Ledger, Nanos, Severity};
-use foretrain_predict::answer::{CriticalPart, ScaledCollective};
-use foretrain_predict::{Owner, Prediction, SizePrediction};
+use foretrain_predict::answer::{CriticalPart, Recorded, ScaledCollective};
+use foretrain_predict::{Prediction, SizePrediction};
 
 use super::TextStyle;
 use super::evidence::evidence;
+use super::owners::{Column, SIDE_BY_SIDE, group_name, largest, owners};
 use super::sheet::Sheet;
 use super::table::{Side, Table};
 use super::units::{counted, ms, ms_interval, ms_unit, name, percent, percent_of, plain};
@@ -19,14 +20,10 @@ pub struct PredictView {
     pub explain: bool,
 }
 
-/// Sizes whose breakdowns stand side by side within 100 columns.
-const SIDE_BY_SIDE: usize = 4;
 /// Parts of a critical path that are listed; the rest is summed up.
 const CRITICAL_PARTS: usize = 12;
 /// Rows of collectives that are listed; the rest is summed up.
 const COLLECTIVES: usize = 16;
-/// Owners below this share of every shown step are summed up.
-const SMALL: f64 = 0.0005;
 
 /// The page for a prediction. `ledger` is what reading and analysing the traces had to mend.
 pub fn predict(
@@ -36,7 +33,8 @@ pub fn predict(
     style: TextStyle,
 ) -> String {
     let mut sheet = Sheet::new(style);
-    recorded(prediction, &mut sheet);
+    sheet.heading(&format!("Step time on {}", prediction.cluster));
+    recorded(&prediction.recorded, &mut sheet);
     sizes(prediction, &mut sheet);
     breakdowns(prediction, &mut sheet);
     if view.explain {
@@ -46,13 +44,12 @@ pub fn predict(
         }
     }
     evidence(&prediction.evidence, &mut sheet);
-    warnings(prediction, ledger, &mut sheet);
+    warnings(&prediction.warnings, ledger, &mut sheet);
     sheet.finish()
 }
 
-fn recorded(prediction: &Prediction, sheet: &mut Sheet) {
-    let from = &prediction.recorded;
-    sheet.heading(&format!("Step time on {}", prediction.cluster));
+/// What an answer starts from.
+pub(super) fn recorded(from: &Recorded, sheet: &mut Sheet) {
     let first = from.sources.first().map_or("", String::as_str);
     let more = match from.sources.len() {
         0 | 1 => String::new(),
@@ -113,7 +110,7 @@ fn sizes(prediction: &Prediction, sheet: &mut Sheet) {
             format!("{:.3}", size.scaling_factor.value),
             percent(size.efficiency),
             format!("{} ({})", ms(exposed), percent_of(exposed, total)),
-            largest_owner(size),
+            largest(&size.breakdown),
         ]);
     }
     table.keep_whole([0, 1, 2, 3, 7]);
@@ -128,18 +125,6 @@ fn sizes(prediction: &Prediction, sheet: &mut Sheet) {
          counts one per replica and step. Exposed comm is communication, in ms, that no computation \
          hides, without waiting for slower ranks.",
     );
-}
-
-fn largest_owner(size: &SizePrediction) -> String {
-    let largest = size.breakdown.parts.iter().max_by_key(|(_, time)| *time);
-    largest.map_or_else(String::new, |(owner, time)| {
-        let word = match owner {
-            Owner::ExposedCommunication { kind, .. } => kind.as_str(),
-            other => other.code(),
-        };
-        let share = time.nanos() as f64 / size.breakdown.total().nanos().max(1) as f64;
-        format!("{word} {:.0} %", share * 100.0)
-    })
 }
 
 /// The sizes shown side by side: all, or the ends and some between.
@@ -162,54 +147,23 @@ fn ends(sizes: &[SizePrediction]) -> Vec<&SizePrediction> {
 
 fn breakdowns(prediction: &Prediction, sheet: &mut Sheet) {
     let sizes = shown(&prediction.sizes);
-    let mut rows: Vec<(Row, Vec<Nanos>)> = Vec::new();
-    for (column, size) in sizes.iter().enumerate() {
-        for (owner, time) in &size.breakdown.parts {
-            let row = Row::new(owner, &size.collectives);
-            let at = rows.iter().position(|(r, _)| *r == row).unwrap_or_else(|| {
-                rows.push((row, vec![Nanos::ZERO; sizes.len()]));
-                rows.len() - 1
-            });
-            rows[at].1[column] += *time;
-        }
-    }
-    rows.sort_by(|a, b| a.0.cmp(&b.0));
-    let totals: Vec<Nanos> = sizes.iter().map(|size| size.breakdown.total()).collect();
-    let mut headers = vec!["Owner of the time, ms".to_owned()];
-    headers.extend(sizes.iter().map(|size| counted(size.gpus as usize, "GPU")));
-    let columns: Vec<(&str, Side)> = headers
+    let roles: Vec<_> = sizes
         .iter()
-        .enumerate()
-        .map(|(i, h)| (h.as_str(), if i == 0 { Side::Left } else { Side::Right }))
+        .map(|size| {
+            |group: &str| size.collectives.iter().find(|c| c.group == group).map(|c| c.role)
+        })
         .collect();
-    let mut table = Table::new(&columns);
-    let cell = |time: Nanos, total: Nanos| match time {
-        Nanos::ZERO => "-".to_owned(),
-        _ => format!("{} {:>7}", ms(time), percent_of(time, total)),
-    };
-    let mut small = vec![Nanos::ZERO; sizes.len()];
-    for (row, times) in &rows {
-        let share =
-            |(time, total): (&Nanos, &Nanos)| time.nanos() as f64 / total.nanos().max(1) as f64;
-        if times.iter().zip(&totals).map(share).fold(0.0, f64::max) < SMALL {
-            small.iter_mut().zip(times).for_each(|(sum, time)| *sum += *time);
-            continue;
-        }
-        let mut cells = vec![row.label.clone()];
-        cells.extend(times.iter().zip(&totals).map(|(time, total)| cell(*time, *total)));
-        table.row(cells);
-    }
-    if small.iter().any(|time| *time > Nanos::ZERO) {
-        let mut cells = vec!["others, each below 0.05 %".to_owned()];
-        cells.extend(small.iter().zip(&totals).map(|(time, total)| cell(*time, *total)));
-        table.row(cells);
-    }
-    let mut cells = vec!["step".to_owned()];
-    cells.extend(totals.iter().map(|total| format!("{} {:>7}", ms(*total), "100.0 %")));
-    table.row(cells);
-    table.keep_whole(1..=sizes.len());
+    let columns: Vec<Column<'_>> = sizes
+        .iter()
+        .zip(&roles)
+        .map(|(size, role)| Column {
+            heading: counted(size.gpus as usize, "GPU"),
+            breakdown: &size.breakdown,
+            role,
+        })
+        .collect();
     sheet.heading("Where the step goes");
-    sheet.table(table);
+    owners(&columns, sheet);
     if sizes.len() < prediction.sizes.len() {
         let all = prediction.sizes.len();
         sheet.paragraph("", &format!("{} of {all} sizes shown; --json holds all.", sizes.len()));
@@ -255,48 +209,6 @@ fn shares(parts: impl Iterator<Item = (String, Nanos)>, total: Nanos) -> String 
         })
         .collect();
     words.join(", ")
-}
-
-/// A row of the breakdown: an owner, whatever the size of its group.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
-    precedence: usize,
-    label: String,
-}
-
-impl Row {
-    fn new(owner: &Owner, collectives: &[ScaledCollective]) -> Self {
-        let precedence = match owner {
-            Owner::Compute => 0,
-            Owner::ExposedCommunication { .. } => 1,
-            Owner::StragglerWait => 2,
-            Owner::Copy => 3,
-            Owner::Input => 4,
-            Owner::LaunchBound => 5,
-            Owner::Host => 6,
-        };
-        let label = match owner {
-            Owner::ExposedCommunication { group, kind } => {
-                let role = collectives.iter().find(|c| c.group == *group).map(|c| c.role);
-                format!("exposed {kind}, {}", group_name(group, role))
-            }
-            other => other.describe(),
-        };
-        Self { precedence, label }
-    }
-}
-
-/// A group for people: its role if known, and its name if that tells anything. Sizes and members
-/// are left out: they change along a row.
-fn group_name(group: &str, role: Option<&'static str>) -> String {
-    let end = group.find(" (").or_else(|| group.find(" [")).unwrap_or(group.len());
-    let group = name(group[..end].trim_start_matches("unnamed "), 24);
-    match role.filter(|role| *role != "unknown") {
-        Some(role) if group == role || group.is_empty() => role.to_owned(),
-        Some(role) => format!("{role} group {group}"),
-        None if group.is_empty() => "group unknown".to_owned(),
-        None => format!("group {group}"),
-    }
 }
 
 fn critical_path(size: &SizePrediction, sheet: &mut Sheet) {
@@ -379,38 +291,21 @@ fn all(collective: &ScaledCollective) -> Nanos {
     collective.each.value.scale(collective.count as f64)
 }
 
-fn warnings(prediction: &Prediction, ledger: &Ledger, sheet: &mut Sheet) {
+/// What a reader must know, and what was wrong with the traces.
+pub(super) fn warnings(warnings: &[String], ledger: &Ledger, sheet: &mut Sheet) {
     let grave: Vec<String> = ledger
         .findings()
         .filter(|finding| matches!(finding.severity, Severity::Warning | Severity::Dropped))
         .map(|finding| name(&finding.to_string(), 300))
         .collect();
-    if prediction.warnings.is_empty() && grave.is_empty() {
+    if warnings.is_empty() && grave.is_empty() {
         return;
     }
     sheet.blank();
-    for warning in &prediction.warnings {
+    for warning in warnings {
         sheet.warning(&name(warning, 600));
     }
     for finding in grave {
         sheet.warning(&format!("in the trace: {finding}"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_are_named_by_role_and_without_their_size() {
-        assert_eq!(
-            group_name("data-parallel (64 replicas)", Some("data-parallel")),
-            "data-parallel"
-        );
-        assert_eq!(group_name("0 [0-1]", Some("data-parallel")), "data-parallel group 0");
-        assert_eq!(group_name("unnamed #2", None), "group #2");
-        assert_eq!(group_name("12", Some("tensor-parallel")), "tensor-parallel group 12");
-        assert_eq!(group_name("12", Some("unknown")), "group 12");
-        assert_eq!(group_name("", None), "group unknown");
     }
 }

@@ -1,0 +1,43 @@
+//! Communication: none, and whether there is any to change.
+
+use foretrain_core::{InputError, Result};
+
+use crate::whatif::sketch::Sketch;
+
+/// Takes all communication out. Ranks then wait for nobody, so none is late for another.
+pub(super) fn none(sketch: &mut Sketch<'_>) -> Result<()> {
+    check_there_is_some(sketch)?;
+    for class in sketch.classes() {
+        let all = sketch.communication(class);
+        sketch.silence(class, &all);
+    }
+    sketch.is_late = false;
+    Ok(())
+}
+
+/// A change of the network that changes nothing would be taken for an answer.
+pub(super) fn check_there_is_some(sketch: &Sketch<'_>) -> Result<()> {
+    let talks = sketch.classes().any(|class| !sketch.communication(class).is_empty());
+    let alone = sketch.ground.draft.gpus == 1;
+    match talks {
+        true => Ok(()),
+        false if alone => Err(InputError::new("a job of one GPU does not communicate")
+            .hint("ask about a larger job: add `gpus=8`, or --gpus 8")),
+        false => Err(InputError::new("the step does not communicate, so this changes nothing")),
+    }
+}
+
+/// Buckets are built where the recording has none.
+pub(super) fn check_buckets(sketch: &Sketch<'_>) -> Result<()> {
+    if sketch.ground.draft.inserted.iter().any(|inserted| !inserted.is_empty()) {
+        return Ok(());
+    }
+    if sketch.base.ranks.lead().layout.synchronises() {
+        return Err(InputError::new(
+            "the recording synchronises its gradients itself, in buckets that are kept as they are",
+        )
+        .hint("buckets can be built for recordings of one replica: profile one GPU"));
+    }
+    Err(InputError::new("the job synchronises no gradients, so it has no buckets")
+        .hint("ask about several replicas: add `gpus=8`, or --gpus 8"))
+}

@@ -1,0 +1,84 @@
+//! From a changed job to its outcome, by the path that `predict` takes.
+
+use foretrain_core::estimate::Z80;
+use foretrain_core::{Estimate, Nanos, Result};
+use foretrain_graph::NodeId;
+use foretrain_sim::{Program, SimOptions, Timeline};
+
+use super::answer::Outcome;
+use super::sketch::Sketch;
+use crate::breakdown::Owner;
+use crate::scale::simulate::{busy, last_step};
+use crate::scale::steady::{engine_options, settle};
+
+impl Sketch<'_> {
+    /// Simulates the job. `before` is the baseline's step time, to which a modelled change's
+    /// uncertainty is in proportion; `None` for the baseline.
+    pub(super) fn outcome(
+        &self,
+        before: Option<Nanos>,
+        replica_batch: Option<f64>,
+    ) -> Result<Outcome> {
+        let mut program = self.program()?;
+        let options = engine_options(self.job(), &self.costs);
+        let (timeline, settled, converged) = self.settled(&mut program, &options, |t| t.value)?;
+        let (graph, class) = (self.graph(0), &timeline.classes[0]);
+        let mut breakdown = last_step(graph, class, &self.costs[0], settled);
+        let gpus = self.ground.draft.gpus;
+        let straggling = match self.is_late {
+            true => self.base.noise.straggling(gpus, busy(&breakdown)),
+            false => Nanos::ZERO,
+        };
+        breakdown.add(Owner::StragglerWait, straggling);
+        let step = settled + straggling;
+        let value = step.nanos().max(1) as f64;
+        let mut communication: f64 = 0.0;
+        if self.is_uncertain() {
+            let ends: [fn(&Estimate<Nanos>) -> Nanos; 2] = [|time| time.low, |time| time.high];
+            for end in ends {
+                let (_, end, _) = self.settled(&mut program, &options, end)?;
+                let end = (end + straggling).nanos().max(1) as f64;
+                communication = communication.max((end / value).ln().abs() / Z80);
+            }
+        }
+        let straggling = 0.5 * straggling.nanos() as f64 / value;
+        let saved = before.map_or(0.0, |before| (before - step).nanos() as f64 / value);
+        let spread = self.base.spread.hypot(communication).hypot(straggling);
+        let spread = spread.hypot(self.spread * saved.abs());
+        let step_time = Estimate::with_relative_spread(step, spread);
+        let replicas = self.ground.draft.replicas;
+        let work = f64::from(replicas) * self.batch * 1e9;
+        let throughput: Estimate<f64> = step_time.map(|ns| work / ns.max(1.0));
+        Ok(Outcome {
+            gpus,
+            nodes: self.base.cluster.nodes_for(u64::from(gpus))?,
+            replicas,
+            batch: self.batch,
+            step_time,
+            throughput,
+            samples_per_second: replica_batch.map(|batch| throughput.map(|rate| rate * batch)),
+            breakdown,
+            converged,
+        })
+    }
+
+    /// Whether any communication's time is.
+    fn is_uncertain(&self) -> bool {
+        let mut costs = self.costs.iter().flatten();
+        costs.any(|(_, cost)| cost.time.low != cost.time.value || cost.time.high != cost.time.value)
+    }
+
+    fn settled(
+        &self,
+        program: &mut Program,
+        options: &SimOptions,
+        pick: impl Fn(&Estimate<Nanos>) -> Nanos,
+    ) -> Result<(Timeline, Nanos, bool)> {
+        for (class, costs) in self.costs.iter().enumerate() {
+            for (id, cost) in costs {
+                program.set_work(class, NodeId::new(id.get()), pick(&cost.time) + cost.wait);
+            }
+        }
+        settle(program, options.clone(), self.repeats(), &self.graph(0).meta.source)
+    }
+}
