@@ -18,4 +18,4 @@ pub mod validate;
 pub use answer::{Prediction, SizePrediction};
 pub use breakdown::{Breakdown, Owner};
 pub use recording::Recording;
-pub use scale::{PredictOptions, predict, predict_graphs};
+pub use scale::{BucketCopies, PredictOptions, predict, predict_graphs};

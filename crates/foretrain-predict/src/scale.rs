@@ -1,6 +1,8 @@
 //! From a recorded step to its time on another cluster at another size.
 
 mod base;
+mod contention;
+mod copies;
 mod cost;
 mod gradients;
 mod held_up;
@@ -25,17 +27,21 @@ use crate::roles::GivenRole;
 
 use base::Base;
 use notes::warn_about_answer;
+pub use copies::BucketCopies;
 pub(crate) use origin::Origin;
 use ranks::Ranks;
 
 /// What to predict.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PredictOptions {
     /// Cluster the trace was recorded on; deduced from the device name if `None`.
     pub recorded_on: Option<Cluster>,
     /// Step time of the recorded job without a profiler, if known: what the profiler cost on the
     /// host is then taken out.
     pub unprofiled_step: Option<Nanos>,
+    /// Relative standard deviation of a rank's own steps, if known better than from the few that
+    /// were recorded; ranks wait for the latest of them.
+    pub step_spread: Option<f64>,
     /// Job sizes in devices.
     pub gpus: Vec<u32>,
     /// Samples (or tokens) that one replica processes per step, for throughput in samples.
@@ -44,6 +50,13 @@ pub struct PredictOptions {
     pub buckets: BucketCaps,
     /// Gradient bytes of one replica's rank, where the trace does not show them.
     pub gradient_bytes: Option<Bytes>,
+    /// How fast gradients are copied into built buckets and back.
+    pub bucket_copies: BucketCopies,
+    /// Buffers that DDP broadcasts before every forward pass, where gradient buckets are built.
+    pub buffer_bytes: Option<Bytes>,
+    /// Cores, or a part of one, that all threads of a rank share, so that communication by a CPU
+    /// library takes time from computing; `None` if it has cores of its own.
+    pub cores: Option<f64>,
     /// What groups are for, where that is known better than the recording shows.
     pub roles: Vec<GivenRole>,
 }

@@ -12,7 +12,7 @@ use crate::buckets::{BucketCaps, assign_buckets};
 
 /// From the call that launches a collective to its start on an idle stream; a typical figure, used
 /// because the recording has no collective to measure it on.
-const LAUNCH_LATENCY: Nanos = Nanos::from_micros(10);
+pub(crate) const LAUNCH_LATENCY: Nanos = Nanos::from_micros(10);
 
 /// What was inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub struct DdpInserted {
 }
 
 /// A gradient's ready point.
-struct Ready {
-    host: NodeId,
-    at: i64,
-    bytes: Bytes,
+pub(crate) struct Ready {
+    pub(crate) host: NodeId,
+    pub(crate) at: i64,
+    pub(crate) bytes: Bytes,
 }
 
 /// Inserts one all-reduce per gradient bucket: it starts when the bucket's last gradient is ready
@@ -45,9 +45,7 @@ pub fn insert_ddp(
     group: Group,
     cost: &mut dyn FnMut(Bytes) -> Nanos,
 ) -> Result<DdpInserted> {
-    let mut ready = ready_points(graph);
-    let passes = passes_of(graph, &ready);
-    ready.drain(..ready.len() - ready.len() / passes);
+    let ready = synchronised_gradients(graph);
     if ready.is_empty() {
         return Err(InputError::new("the step shows no gradient sizes to synchronise")
             .hint("record the trace with record_shapes=True, or give the gradient bytes by hand"));
@@ -103,6 +101,14 @@ fn passes_of(graph: &StepGraph, ready: &[Ready]) -> usize {
     count_passes(graph, &gradients)
 }
 
+/// Ready points of the gradients that are synchronised: those of the last backward pass.
+pub(crate) fn synchronised_gradients(graph: &StepGraph) -> Vec<Ready> {
+    let mut ready = ready_points(graph);
+    let passes = passes_of(graph, &ready);
+    ready.drain(..ready.len() - ready.len() / passes);
+    ready
+}
+
 /// Gradient-ready points in ready order.
 fn ready_points(graph: &StepGraph) -> Vec<Ready> {
     let attributes = &graph.node_attributes;
@@ -124,7 +130,7 @@ fn recorded_end(graph: &StepGraph, id: NodeId) -> i64 {
 }
 
 /// For each ready point, the device work launched last before it.
-fn last_device_work(graph: &StepGraph, ready: &[Ready]) -> Vec<Option<NodeId>> {
+pub(crate) fn last_device_work(graph: &StepGraph, ready: &[Ready]) -> Vec<Option<NodeId>> {
     let mut launches: Vec<(i64, NodeId)> = graph
         .edges()
         .iter()

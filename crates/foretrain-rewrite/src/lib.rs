@@ -8,10 +8,14 @@
 //! *Architecture invariant:* the engine knows none of these passes.
 
 mod accumulation;
+pub mod broadcast;
 pub mod buckets;
+pub mod copies;
 pub mod ddp;
 pub mod recost;
 
+pub use broadcast::insert_buffer_broadcast;
 pub use buckets::{BucketCaps, assign_buckets};
+pub use copies::{copy_into_buckets, copy_out_of_buckets};
 pub use ddp::{DdpInserted, backward_passes, insert_ddp};
 pub use recost::{CollectiveNode, collectives, recost_collectives};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use foretrain::core::{Bytes, Nanos};
 use foretrain::graph::CollectiveKind;
+use foretrain::predict::BucketCopies;
 use foretrain::predict::roles::GivenRole;
 
 use super::calibrate::Calibrate;
@@ -82,6 +83,10 @@ pub(super) struct Predict {
     /// host is taken out.
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     step_time: Option<Nanos>,
+    /// Relative standard deviation of a rank's own steps without the profiler, as in 3%: ranks wait
+    /// for the latest [default: as the few recorded steps show, 5% at most].
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    step_spread: Option<f64>,
     /// Samples (or tokens) that one model replica processes per step; gives throughput in them.
     #[arg(long, value_name = "N", value_parser = values::positive)]
     replica_batch: Option<f64>,
@@ -92,6 +97,18 @@ pub(super) struct Predict {
     /// Gradient bytes of one rank, where the trace does not show them, as in 1.5GiB.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     gradient_bytes: Option<Bytes>,
+    /// Rate at which DDP copies gradients into built buckets and back, both copies together, as in
+    /// 4GB/s, or none under gradient_as_bucket_view=True [default: a quarter of the memory's].
+    #[arg(long, value_name = "RATE", value_parser = values::bucket_copies)]
+    bucket_copies: Option<BucketCopies>,
+    /// Buffers (statistics of batch normalisation and the like) that DDP broadcasts before every
+    /// forward pass, as in 9KB; where gradient buckets are built [default: none].
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    buffer_bytes: Option<Bytes>,
+    /// Cores, or a part of one, that all threads of a rank share: communication by a CPU library
+    /// (Gloo, MPI) then takes time from computing [default: it has cores of its own].
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    cores: Option<f64>,
     /// What groups are for, as in 'dp_*=dp': dp, tp, pp or ep; may be given several times [default:
     /// deduced from names and use].
     #[arg(long = "role", value_name = "GROUPS=ROLE", value_parser = values::role)]
@@ -204,9 +221,13 @@ impl From<Predict> for predict::Options {
             recorded_on: args.recorded_on,
             unprofiled_step: args.step_time,
             gpus: args.gpus,
+            step_spread: args.step_spread,
             replica_batch: args.replica_batch,
             bucket_cap: args.bucket_cap_mb.map(|mib| Bytes::from_f64(mib * 1024.0 * 1024.0)),
             gradient_bytes: args.gradient_bytes,
+            bucket_copies: args.bucket_copies.unwrap_or_default(),
+            buffer_bytes: args.buffer_bytes,
+            cores: args.cores,
             roles: args.roles,
             hardware: args.hardware,
             explain: args.explain,

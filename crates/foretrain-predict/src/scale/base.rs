@@ -5,6 +5,7 @@ use foretrain_core::{Estimate, Evidence, EvidenceKind, InputError, Nanos, Result
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
+use super::contention::contention_evidence;
 use super::cost::Machines;
 use super::gradients::has_backward;
 use super::links::{Transfer, alone};
@@ -92,9 +93,17 @@ impl<'a> Base<'a> {
             step_time: recorded_step,
             replayed,
         };
+        if let Some(spread) = options.step_spread {
+            evidence.push(Evidence::new(
+                EvidenceKind::Measured,
+                "spread of a rank's own steps",
+                format!("{:.1} % as given: ranks wait for the latest", spread * 100.0),
+                0.0,
+            ));
+        }
         let excess = if ranks.is_joint { step_time - ranks.replayed } else { Nanos::ZERO };
         let noise = Noise {
-            sigma: spread.unwrap_or(0.0).min(MOST_NOISE),
+            sigma: options.step_spread.unwrap_or_else(|| spread.unwrap_or(0.0).min(MOST_NOISE)),
             excess: excess.clamp_positive(),
             ranks: lead.layout.world_size,
         };
@@ -227,15 +236,29 @@ impl<'a> Base<'a> {
                 1 => String::new(),
                 n => format!(" after the last of {n} backward passes (as under no_sync)"),
             };
-            evidence.push(Evidence::new(
-                EvidenceKind::Assumed,
-                "gradient synchronisation",
-                format!("DDP buckets in ready order{when}, all-reduce times from uncalibrated priors; bucket copies not included"),
-                0.3,
-            ));
+            evidence.extend(ddp_evidence(self.cluster, options, &when));
         }
         evidence
     }
+}
+
+/// What built gradient synchronisation rests on.
+fn ddp_evidence(cluster: &Cluster, options: &PredictOptions, when: &str) -> Vec<Evidence> {
+    let (times, spread) = match &cluster.collectives {
+        Some(_) => ("from the cluster's calibration", 0.1),
+        None => ("from uncalibrated priors", 0.3),
+    };
+    let what = format!("DDP buckets in ready order{when}, all-reduce times {times}");
+    let mut evidence = vec![
+        Evidence::new(EvidenceKind::Assumed, "gradient synchronisation", what, spread),
+        options.bucket_copies.evidence(cluster),
+    ];
+    if let Some(bytes) = options.buffer_bytes {
+        let what = format!("{bytes} as given, before every forward pass");
+        evidence.push(Evidence::new(EvidenceKind::Measured, "broadcast of buffers", what, 0.0));
+    }
+    evidence.extend(contention_evidence(cluster, options.cores));
+    evidence
 }
 
 /// Notes for every transfer how long it would have taken without others on the same links.

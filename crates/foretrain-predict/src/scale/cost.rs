@@ -28,6 +28,8 @@ pub(super) struct Cost {
     pub(super) ranks: u32,
     /// What it takes of its rank's links.
     pub(super) links: LinkUse,
+    /// What it takes of its rank's cores, 0 to 1.
+    pub(super) host: f64,
 }
 
 /// The communication nodes of a step and what each costs.
@@ -75,7 +77,7 @@ impl Machines<'_> {
             // A group of one member neither moves data nor waits.
             let time = Estimate::exact(Nanos::ZERO);
             let links = LinkUse::default();
-            return Cost { time, wait: Nanos::ZERO, ratio: 0.0, ranks, links };
+            return Cost { time, wait: Nanos::ZERO, ratio: 0.0, ranks, links, host: 0.0 };
         }
         let call = call(node);
         let links = match (&call, &fabrics.to) {
@@ -91,7 +93,8 @@ impl Machines<'_> {
             (Some(call), None, Some(to)) => (collective_time(&call, to).time, 1.0),
             _ => (Estimate::with_relative_spread(transfer, 0.3), 1.0),
         };
-        Cost { time, wait, ratio, ranks, links }
+        // Host work that was recorded beside it contains what it takes of the host.
+        Cost { time, wait, ratio, ranks, links, host: 0.0 }
     }
 
     /// What each communication node took of its rank's links where it was recorded, if that is

@@ -1,35 +1,77 @@
 //! Gradient synchronisation for recordings of one replica.
 
-use foretrain_core::{Bytes, Estimate, Nanos, Result};
+use foretrain_core::{Bandwidth, Bytes, Estimate, Nanos, Result};
 use foretrain_cost::{CollectiveCall, Fabric, collective_time};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{CollectiveKind, Group, NodeId, NodeKind, Phase, StepGraph};
-use foretrain_rewrite::{BucketCaps, insert_ddp};
+use foretrain_rewrite::{
+    copy_into_buckets, copy_out_of_buckets, insert_buffer_broadcast, insert_ddp,
+};
 
+use super::PredictOptions;
+use super::copies::one_way;
 use crate::roles::Role;
 
-/// Inserts DDP's bucketed all-reduces over `replicas` replicas; returns each with its time.
+/// Where DDP synchronises, and what its copies cost.
+pub(super) struct Synchronisation<'a> {
+    /// Name of the group.
+    pub(super) name: String,
+    pub(super) replicas: u32,
+    pub(super) fabric: &'a Fabric,
+    /// Gradient bytes over the time of copying them into buckets and back, if they are copied.
+    pub(super) copies: Option<Bandwidth>,
+}
+
+/// A collective that was inserted, and its time.
+pub(super) type Inserted = (NodeId, CollectiveCall, Estimate<Nanos>);
+
+/// Inserts what DDP does: a broadcast of buffers, copies, bucketed all-reduces. Returns the
+/// collectives.
 pub(super) fn insert_gradients(
     graph: &mut StepGraph,
-    name: String,
-    replicas: u32,
-    fabric: &Fabric,
-    buckets: BucketCaps,
-    gradient_bytes: Option<Bytes>,
-) -> Result<Vec<(NodeId, Estimate<Nanos>)>> {
-    if let Some(bytes) = gradient_bytes {
+    synchronisation: Synchronisation<'_>,
+    options: &PredictOptions,
+) -> Result<Vec<Inserted>> {
+    let Synchronisation { name, replicas, fabric, copies } = synchronisation;
+    if let Some(bytes) = options.gradient_bytes {
         spread_gradients(graph, bytes);
+    }
+    let copy = copies.map(|rate| move |bytes| one_way(bytes, rate));
+    if let Some(copy) = &copy {
+        copy_into_buckets(graph, copy);
     }
     let group =
         Group { name, role: Role::DataParallel.as_str().into(), size: replicas, ranks: Vec::new() };
-    let mut times = Vec::new();
-    let inserted = insert_ddp(graph, buckets, group, &mut |bytes| {
+    let mut calls = Vec::new();
+    let inserted = insert_ddp(graph, options.buckets, group, &mut |bytes| {
         let call = CollectiveCall::new(CollectiveKind::AllReduce, bytes);
         let time = collective_time(&call, fabric).time;
-        times.push(time);
+        calls.push((call, time));
         time.value
     })?;
-    Ok(inserted.nodes.into_iter().zip(times).collect())
+    if let Some(copy) = &copy {
+        copy_out_of_buckets(graph, &inserted, copy);
+    }
+    let timed = inserted.nodes.iter().zip(calls);
+    let mut timed: Vec<Inserted> = timed.map(|(&id, (call, time))| (id, call, time)).collect();
+    timed.extend(broadcast(graph, inserted.nodes.first().copied(), fabric, options));
+    Ok(timed)
+}
+
+/// The broadcast of buffers, if there are any, in the group and queue of a gradient all-reduce.
+fn broadcast(
+    graph: &mut StepGraph,
+    like: Option<NodeId>,
+    fabric: &Fabric,
+    options: &PredictOptions,
+) -> Option<Inserted> {
+    let bytes = options.buffer_bytes?;
+    let like = graph.node(like?);
+    let call = CollectiveCall::new(CollectiveKind::Broadcast, bytes);
+    let time = collective_time(&call, fabric).time;
+    let place = (like.group?, like.queue);
+    let node = insert_buffer_broadcast(graph, place, bytes, time.value)?;
+    Some((node, call, time))
 }
 
 /// Whether a step has a backward pass to synchronise.

@@ -1,15 +1,16 @@
 //! One job size, simulated.
 
-use foretrain_core::{Bytes, Estimate, Nanos, Result};
+use foretrain_core::{Estimate, Nanos, Result};
 use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement};
-use foretrain_graph::{CollectiveKind, Job, NodeId, RankClass, StepGraph};
+use foretrain_graph::{Job, NodeId, RankClass, StepGraph};
 use foretrain_sim::Timeline;
 use rustc_hash::FxHashMap;
 
 use super::PredictOptions;
 use super::base::Base;
+use super::contention::host_use;
 use super::cost::{Cost, Costs};
-use super::gradients::{has_backward, insert_gradients};
+use super::gradients::{Synchronisation, has_backward, insert_gradients};
 use super::held_up::held_up;
 use super::links::LinkUse;
 use super::ranks::Class;
@@ -130,16 +131,21 @@ impl Base<'_> {
             // Each rank of a replica synchronises its own part of the model.
             name = format!("{name} of rank {}", class.origin.rank);
         }
-        let buckets = options.buckets;
-        let inserted =
-            insert_gradients(graph, name, replicas, &fabric, buckets, options.gradient_bytes)?;
-        let cost = |id: NodeId, time| {
-            let bytes = graph.node(id).bytes.unwrap_or(Bytes::new(0));
-            let call = CollectiveCall::new(CollectiveKind::AllReduce, bytes);
-            let links = LinkUse::of(&call, &fabric);
-            Cost { time, wait: Nanos::ZERO, ratio: 1.0, ranks: replicas, links }
+        let copies = options.bucket_copies.rate(self.cluster);
+        let synchronisation = Synchronisation { name, replicas, fabric: &fabric, copies };
+        let inserted = insert_gradients(graph, synchronisation, options)?;
+        let cost = |call: &CollectiveCall, time: Estimate<Nanos>| {
+            let host = options.cores.map(|cores| host_use(call, &fabric, time.value, cores));
+            Cost {
+                time,
+                wait: Nanos::ZERO,
+                ratio: 1.0,
+                ranks: replicas,
+                links: LinkUse::of(call, &fabric),
+                host: host.unwrap_or(0.0),
+            }
         };
-        Ok(inserted.into_iter().map(|(id, time)| (id, cost(id, time))).collect())
+        Ok(inserted.into_iter().map(|(id, call, time)| (id, cost(&call, time))).collect())
     }
 }
 

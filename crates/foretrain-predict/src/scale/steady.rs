@@ -5,6 +5,7 @@ use foretrain_graph::{Job, RankClass};
 use foretrain_sim::{SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
+use super::contention::share_hosts;
 use super::cost::Costs;
 use super::links::share_links;
 use crate::answer::CriticalPart;
@@ -25,6 +26,7 @@ pub(super) fn settled(job: &Job, costs: &[Costs]) -> Result<(Nanos, bool)> {
 pub(super) fn settled_timeline(job: &Job, costs: &[Costs]) -> Result<(Timeline, Nanos, bool)> {
     let mut options = SimOptions::default();
     share_links(&mut options, job, costs);
+    share_hosts(&mut options, job, costs);
     let source = &job.classes[0].graph.meta.source;
     let repeats = |class: &RankClass| class.graph.edges().iter().any(|edge| edge.distance > 0);
     if !job.classes.iter().any(repeats) {
