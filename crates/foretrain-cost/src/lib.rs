@@ -30,7 +30,7 @@ pub use calibrate::{Observation, calibrate};
 pub use collective::{
     CollectiveCall, CollectiveTime, Fabric, GroupPlacement, InterLink, IntraLink, LateLinks,
     Library, Limit, Method, Rescaled, Servers, SwitchLevel, Terms, bus_factor, collective_time,
-    lower_bound, push_pull_time, rescale,
+    host_time, lower_bound, push_pull_time, rescale,
 };
 pub use kernel::{KernelClass, KernelRatio, kernel_ratio};
 pub use primitives::{LinearCost, Primitives};

@@ -88,6 +88,25 @@ impl Breakdown {
         self.time(|owner| matches!(owner, Owner::ExposedCommunication { .. }))
     }
 
+    /// Of a span of `steps` steps, what falls to one; the largest part takes what rounding leaves.
+    #[must_use]
+    pub fn per_step(mut self, steps: u32) -> Self {
+        if steps <= 1 {
+            return self;
+        }
+        let share = |time: Nanos| time.scale(1.0 / f64::from(steps));
+        let whole = share(self.total());
+        for (_, time) in &mut self.parts {
+            *time = share(*time);
+        }
+        let rest = whole - self.total();
+        if let Some((_, time)) = self.parts.iter_mut().max_by_key(|(_, time)| *time) {
+            *time += rest;
+        }
+        self.parts.retain(|(_, time)| *time > Nanos::ZERO);
+        self
+    }
+
     /// Adds time to an owner.
     pub fn add(&mut self, owner: Owner, time: Nanos) {
         if time <= Nanos::ZERO {

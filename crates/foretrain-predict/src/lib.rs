@@ -19,4 +19,4 @@ pub mod whatif;
 pub use answer::{Prediction, SizePrediction};
 pub use breakdown::{Breakdown, Owner};
 pub use recording::Recording;
-pub use scale::{PredictOptions, predict, predict_graphs};
+pub use scale::{BucketCopies, PredictOptions, predict, predict_graphs};

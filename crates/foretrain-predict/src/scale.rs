@@ -1,8 +1,9 @@
 //! From a recorded step to its time on another cluster at another size.
 
 pub(crate) mod base;
+mod contention;
+mod copies;
 pub(crate) mod cost;
-mod gradients;
 mod held_up;
 mod layout;
 pub(crate) mod links;
@@ -12,38 +13,60 @@ mod origin;
 pub(crate) mod ranks;
 pub(crate) mod simulate;
 pub(crate) mod steady;
+mod strip;
+pub(crate) mod synchronise;
 mod unprofiled;
 
+use std::sync::Arc;
+
 use foretrain_core::{Bytes, Evidence, Nanos, Result};
+use foretrain_cost::Primitives;
 use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
+use foretrain_rewrite::strategy::Strategy;
 
 use crate::answer::Prediction;
 use crate::recording::Recording;
 use crate::roles::GivenRole;
 
 use base::Base;
+pub use copies::BucketCopies;
 use notes::warn_about_answer;
 pub(crate) use origin::Origin;
 pub(crate) use ranks::Ranks;
 
 /// What to predict.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PredictOptions {
     /// Cluster the trace was recorded on; deduced from the device name if `None`.
     pub recorded_on: Option<Cluster>,
     /// Step time of the recorded job without a profiler, if known: what the profiler cost on the
     /// host is then taken out.
     pub unprofiled_step: Option<Nanos>,
+    /// Relative standard deviation of a rank's own steps, if known better than from the few that
+    /// were recorded; ranks wait for the latest of them.
+    pub step_spread: Option<f64>,
     /// Job sizes in devices.
     pub gpus: Vec<u32>,
     /// Samples (or tokens) that one replica processes per step, for throughput in samples.
     pub replica_batch: Option<f64>,
+    /// How replicas are synchronised: in place of what was recorded, or where nothing was. `None`
+    /// is PyTorch's DDP with the buckets and buffers below, where nothing was recorded.
+    pub strategy: Option<Arc<Strategy>>,
+    /// What summing and encoding gradients cost; assumed if `None`.
+    pub primitives: Option<Primitives>,
     /// When gradient buckets close, where they have to be built.
     pub buckets: BucketCaps,
     /// Gradient bytes of one replica's rank, where the trace does not show them.
     pub gradient_bytes: Option<Bytes>,
+    /// How fast gradients are copied into built buckets and back.
+    pub bucket_copies: BucketCopies,
+    /// Buffers that DDP broadcasts before every forward pass, where gradient buckets are built.
+    pub buffer_bytes: Option<Bytes>,
+    /// Cores, or a part of one, that all threads of a rank share, so that communication by a CPU
+    /// library takes time from computing; `None` if it has cores of its own.
+    pub cores: Option<f64>,
     /// What groups are for, where that is known better than the recording shows.
     pub roles: Vec<GivenRole>,
 }
@@ -121,12 +144,20 @@ fn predict_ranks(
     let recorded = known[known.len() - 1].step_time();
     let mut warnings = base.warnings.clone();
     let mut sizes = Vec::new();
+    let mut notes = Vec::new();
     for &gpus in &options.gpus {
-        sizes.push(match known.iter().find(|simulated| simulated.gpus == gpus) {
-            Some(simulated) => base.describe(simulated, one, recorded, options)?,
-            None => base.describe(&base.simulate(gpus, options)?, one, recorded, options)?,
-        });
+        let asked;
+        let simulated = match known.iter().find(|simulated| simulated.gpus == gpus) {
+            Some(known) => known,
+            None => {
+                asked = base.simulate(gpus, options)?;
+                &asked
+            }
+        };
+        sizes.push(base.describe(simulated, one, recorded, options)?);
+        notes = simulated.notes().to_vec();
     }
+    warnings.extend(notes.into_iter().map(|note| format!("strategy: {note}")));
     base.warn_about_synchronisation(&sizes, &mut warnings);
     warn_about_answer(&sizes, &mut warnings);
     let mut evidence = base.evidence.clone();

@@ -6,7 +6,6 @@ use foretrain_core::Nanos;
 use foretrain_graph::{NodeKind, StepGraph};
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_predict::{Owner, PredictOptions, Prediction, Recording, predict, predict_graphs};
-use foretrain_rewrite::BucketCaps;
 use foretrain_testkit::{Generated, JobSpec, SlowRank, generate};
 
 use support::recordings;
@@ -21,12 +20,8 @@ fn same_machine(recordings: &[Recording], gpus: &[u32]) -> Prediction {
 fn options(recorded_on: &Cluster, gpus: &[u32]) -> PredictOptions {
     PredictOptions {
         recorded_on: Some(recorded_on.clone()),
-        unprofiled_step: None,
         gpus: gpus.to_vec(),
-        replica_batch: None,
-        buckets: BucketCaps::default(),
-        gradient_bytes: None,
-        roles: Vec::new(),
+        ..PredictOptions::default()
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use foretrain_hardware::Catalogue;
 use foretrain_ingest::{ReadOptions, read_trace};
 use foretrain_predict::{PredictOptions, Recording, predict};
-use foretrain_rewrite::BucketCaps;
 
 fn traces() -> Option<PathBuf> {
     let dir = std::env::var_os("FORETRAIN_DATA").map_or_else(
@@ -46,12 +45,8 @@ fn sharded_and_pipeline_runs_come_back_to_their_own_step() {
     ] {
         let options = PredictOptions {
             recorded_on: Some(cluster.clone()),
-            unprofiled_step: None,
             gpus: vec![2],
-            replica_batch: None,
-            buckets: BucketCaps::default(),
-            gradient_bytes: None,
-            roles: Vec::new(),
+            ..PredictOptions::default()
         };
         let recordings = run(&dir, name);
         let prediction = predict(&recordings, &cluster, catalogue, &options).expect("predicts");

@@ -28,7 +28,6 @@
 //! use foretrain::ingest::{ReadOptions, read_ranks};
 //! use foretrain::predict::{PredictOptions, Recording, predict};
 //! use foretrain::report::{TextStyle, json, text};
-//! use foretrain::rewrite::BucketCaps;
 //!
 //! # fn main() -> foretrain::core::Result<()> {
 //! // One file per rank; directories and patterns work too. The ledger holds what had to be
@@ -45,13 +44,9 @@
 //! // The same job on 2 and on 64 GPUs.
 //! let catalogue = Catalogue::builtin();
 //! let options = PredictOptions {
-//!     unprofiled_step: None,
-//!     recorded_on: None, // deduced from the device's name
 //!     gpus: vec![2, 64],
 //!     replica_batch: Some(32.0),
-//!     buckets: BucketCaps::default(),
-//!     gradient_bytes: None,
-//!     roles: Vec::new(), // deduced from names and use
+//!     ..PredictOptions::default() // the machine is deduced from the device's name
 //! };
 //! let prediction = predict(&recordings, &catalogue.cluster("dgx-a100")?, catalogue, &options)?;
 //!

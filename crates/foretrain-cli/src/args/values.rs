@@ -1,16 +1,43 @@
 //! Values with units and ranges, as people write them.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
-use foretrain::core::{Bytes, InputError, Nanos};
+use foretrain::core::{Bandwidth, Bytes, InputError, Nanos};
 use foretrain::cost::Method;
 use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
+use foretrain::predict::BucketCopies;
 use foretrain::predict::roles::{GivenRole, Role};
+use foretrain::rewrite::strategy::{Registry, Strategy};
 
 /// A size: `64MiB`, `1.5 GB`, `4096`.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
     hinted(text)
+}
+
+/// Rate of bucket copies: `4GB/s`, `none`.
+pub(super) fn bucket_copies(text: &str) -> Result<BucketCopies, String> {
+    if text.trim() == "none" {
+        return Ok(BucketCopies::None);
+    }
+    let amount = text.trim().strip_suffix("/s").ok_or("expected a rate, as in 4GB/s, or none")?;
+    Ok(BucketCopies::At(Bandwidth::from_bytes_per_sec(size(amount)?.as_f64())))
+}
+
+/// A part of a whole: `3%`.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse().ok());
+    match number {
+        Some(number) if (0.0..=100.0).contains(&number) => Ok(number / 100.0),
+        _ => Err("expected at most 100 per cent, as in 3%".into()),
+    }
+}
+
+/// Passes of a synchronisation strategy.
+pub(super) fn strategy(text: &str) -> Result<Arc<Strategy>, String> {
+    let advised = |error: InputError| [&[error.to_string()], error.hints()].concat().join("; ");
+    Registry::builtin().parse(text).map(Arc::new).map_err(advised)
 }
 
 /// A time: `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
@@ -132,6 +159,19 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_and_parts_need_their_units() {
+        let four = Bandwidth::from_gb_per_sec(4.0);
+        assert_eq!(bucket_copies("4 GB/s"), Ok(BucketCopies::At(four)));
+        assert_eq!(bucket_copies("none"), Ok(BucketCopies::None));
+        assert_eq!(percent("3%"), Ok(0.03));
+        for wrong in ["", "4GB", "4", "-1GB/s", "NaN/s", "/s"] {
+            assert!(bucket_copies(wrong).is_err(), "{wrong:?}");
+            assert!(percent(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(percent("101%").is_err());
+    }
 
     #[test]
     fn operations_are_named_or_all() {

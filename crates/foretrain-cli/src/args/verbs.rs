@@ -1,11 +1,14 @@
 //! The verbs and their arguments.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 use foretrain::core::{Bytes, Nanos};
 use foretrain::graph::CollectiveKind;
+use foretrain::predict::BucketCopies;
 use foretrain::predict::roles::GivenRole;
+use foretrain::rewrite::strategy::Strategy;
 
 use super::calibrate::Calibrate;
 use super::collectives::Collectives;
@@ -91,16 +94,37 @@ pub(super) struct Predict {
     /// host is taken out.
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     step_time: Option<Nanos>,
+    /// Relative standard deviation of a rank's own steps without the profiler, as in 3%: ranks wait
+    /// for the latest [default: as the few recorded steps show, 5% at most].
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    step_spread: Option<f64>,
     /// Samples (or tokens) that one model replica processes per step; gives throughput in them.
     #[arg(long, value_name = "N", value_parser = values::positive)]
     replica_batch: Option<f64>,
+    /// How replicas are synchronised, as in 'zero-1' or 'fuse(50MiB) | compress(half)' (see
+    /// `foretrain strategies`); takes the place of recorded synchronisation [default: as recorded, or
+    /// PyTorch's DDP where nothing was].
+    #[arg(long, value_name = "PASSES", value_parser = values::strategy)]
+    strategy: Option<Arc<Strategy>>,
     /// DDP's bucket_cap_mb, where gradient buckets have to be built [default: as PyTorch: first
     /// bucket 1, others 25].
-    #[arg(long, value_name = "MIB", value_parser = values::positive)]
+    #[arg(long, value_name = "MIB", value_parser = values::positive, conflicts_with = "strategy")]
     bucket_cap_mb: Option<f64>,
     /// Gradient bytes of one rank, where the trace does not show them, as in 1.5GiB.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     gradient_bytes: Option<Bytes>,
+    /// Rate at which DDP copies gradients into built buckets and back, both copies together, as in
+    /// 4GB/s, or none under gradient_as_bucket_view=True [default: a quarter of the memory's].
+    #[arg(long, value_name = "RATE", value_parser = values::bucket_copies)]
+    bucket_copies: Option<BucketCopies>,
+    /// Buffers (statistics of batch normalisation and the like) that DDP broadcasts before every
+    /// forward pass, as in 9KB; where gradient buckets are built [default: none].
+    #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "strategy")]
+    buffer_bytes: Option<Bytes>,
+    /// Cores, or a part of one, that all threads of a rank share: communication by a CPU library
+    /// (Gloo, MPI) then takes time from computing [default: it has cores of its own].
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    cores: Option<f64>,
     /// What groups are for, as in 'dp_*=dp': dp, tp, pp or ep; may be given several times [default:
     /// deduced from names and use].
     #[arg(long = "role", value_name = "GROUPS=ROLE", value_parser = values::role)]
@@ -215,9 +239,14 @@ impl From<Predict> for predict::Options {
             recorded_on: args.recorded_on,
             unprofiled_step: args.step_time,
             gpus: args.gpus,
+            step_spread: args.step_spread,
             replica_batch: args.replica_batch,
+            strategy: args.strategy,
             bucket_cap: args.bucket_cap_mb.map(|mib| Bytes::from_f64(mib * 1024.0 * 1024.0)),
             gradient_bytes: args.gradient_bytes,
+            bucket_copies: args.bucket_copies.unwrap_or_default(),
+            buffer_bytes: args.buffer_bytes,
+            cores: args.cores,
             roles: args.roles,
             hardware: args.hardware,
             explain: args.explain,

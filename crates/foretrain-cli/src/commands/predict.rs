@@ -1,14 +1,16 @@
 //! `foretrain predict`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use foretrain::core::{Bytes, Nanos};
 use foretrain::graph::StepGraph;
 use foretrain::predict::roles::GivenRole;
-use foretrain::predict::{PredictOptions, predict, predict_graphs};
+use foretrain::predict::{BucketCopies, PredictOptions, predict, predict_graphs};
 use foretrain::report::json::{self, PredictReport};
 use foretrain::report::text::{self, PredictView};
 use foretrain::rewrite::BucketCaps;
+use foretrain::rewrite::strategy::Strategy;
 
 use super::Answer;
 use super::hardware::catalogue;
@@ -24,9 +26,14 @@ pub(crate) struct Options {
     pub(crate) recorded_on: Option<String>,
     pub(crate) unprofiled_step: Option<Nanos>,
     pub(crate) gpus: Vec<u32>,
+    pub(crate) step_spread: Option<f64>,
     pub(crate) replica_batch: Option<f64>,
+    pub(crate) strategy: Option<Arc<Strategy>>,
     pub(crate) bucket_cap: Option<Bytes>,
     pub(crate) gradient_bytes: Option<Bytes>,
+    pub(crate) bucket_copies: BucketCopies,
+    pub(crate) buffer_bytes: Option<Bytes>,
+    pub(crate) cores: Option<f64>,
     pub(crate) roles: Vec<GivenRole>,
     pub(crate) hardware: Vec<PathBuf>,
     pub(crate) explain: bool,
@@ -45,10 +52,16 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let asked = PredictOptions {
         recorded_on,
         unprofiled_step: options.unprofiled_step,
+        step_spread: options.step_spread,
         gpus: options.gpus.clone(),
         replica_batch: options.replica_batch,
+        strategy: options.strategy.clone(),
+        primitives: None,
         buckets: options.bucket_cap.map_or_else(BucketCaps::default, BucketCaps::uniform),
         gradient_bytes: options.gradient_bytes,
+        bucket_copies: options.bucket_copies,
+        buffer_bytes: options.buffer_bytes,
+        cores: options.cores,
         roles: options.roles.clone(),
     };
     let (prediction, ledger) = match input {

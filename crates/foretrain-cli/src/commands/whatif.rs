@@ -11,7 +11,6 @@ use foretrain::predict::whatif::{
 };
 use foretrain::report::json::{self, WhatIfReport};
 use foretrain::report::text;
-use foretrain::rewrite::BucketCaps;
 
 use super::Answer;
 use super::hardware::catalogue;
@@ -50,11 +49,10 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         predict: PredictOptions {
             recorded_on,
             unprofiled_step: options.unprofiled_step,
-            gpus: Vec::new(),
             replica_batch: options.replica_batch,
-            buckets: BucketCaps::default(),
             gradient_bytes: options.gradient_bytes,
             roles: options.roles.clone(),
+            ..PredictOptions::default()
         },
         cluster,
         gpus: options.gpus,

@@ -72,6 +72,14 @@ pub(crate) struct Known<'a> {
 }
 
 impl Fabric {
+    /// Its own constants where they were measured, else those of its kind.
+    pub(super) fn known(&self) -> Known<'_> {
+        match self.calibrated.as_deref() {
+            Some(own) => Known { values: &own.values, pick: own.pick },
+            None => Known { values: &self.prior().values, pick: Pick::default() },
+        }
+    }
+
     /// The constants of its kind before anything is measured.
     pub fn prior(&self) -> &'static Prior {
         self.prior_with(None)

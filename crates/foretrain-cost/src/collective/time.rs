@@ -10,7 +10,7 @@ use super::candidate::{Candidate, Limit};
 use super::conventions::{algorithm_bandwidth, bus_factor};
 use super::fabric::{Fabric, Library};
 use super::field::Asked;
-use super::knowledge::{Calibrated, Known, Pick};
+use super::knowledge::{Calibrated, Known};
 use super::nccl::Offers;
 use super::{host, nccl};
 use crate::nccl_tuner::Protocol;
@@ -135,11 +135,7 @@ pub fn collective_time(call: &CollectiveCall, fabric: &Fabric) -> CollectiveTime
         return nothing();
     }
     let (prior, own) = (fabric.prior(), fabric.calibrated.as_deref());
-    let known = match own {
-        Some(own) => Known { values: &own.values, pick: own.pick },
-        None => Known { values: &prior.values, pick: Pick::default() },
-    };
-    let best = best(call, fabric, known);
+    let best = best(call, fabric, fabric.known());
     let found = Found::new(call, fabric, (prior, own), &best);
     let part = |ns: f64| clamp(ns * found.factor);
     let time = part(best.total());

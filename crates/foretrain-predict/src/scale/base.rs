@@ -7,8 +7,8 @@ use foretrain_core::{Estimate, Evidence, EvidenceKind, InputError, Nanos, Result
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
+use super::contention::contention_evidence;
 use super::cost::Machines;
-use super::gradients::has_backward;
 use super::links::{Transfer, alone};
 use super::noise::Noise;
 use super::notes::{describe_base, role_evidence, warn_about_communication};
@@ -16,6 +16,7 @@ use super::origin::Origin;
 use super::ranks::{Class, Ranks};
 use super::simulate::Simulated;
 use super::steady::critical_path;
+use super::synchronise::has_backward;
 use super::unprofiled::scale_host;
 use super::{PredictOptions, Start};
 use crate::answer::{Recorded, SizePrediction};
@@ -34,6 +35,8 @@ pub(crate) struct Base<'a> {
     pub(crate) cluster: &'a Cluster,
     /// Factor on the latency of communication: 1 but for what-ifs.
     pub(crate) latency: f64,
+    /// Cores that all threads of a rank share, if that matters.
+    pub(crate) cores: Option<f64>,
     pub(crate) recorded: Recorded,
     pub(crate) noise: Noise,
     /// Relative spread of the base step.
@@ -97,9 +100,17 @@ impl<'a> Base<'a> {
             step_time: recorded_step,
             replayed,
         };
+        if let Some(spread) = options.step_spread {
+            evidence.push(Evidence::new(
+                EvidenceKind::Measured,
+                "spread of a rank's own steps",
+                format!("{:.1} % as given: ranks wait for the latest", spread * 100.0),
+                0.0,
+            ));
+        }
         let excess = if ranks.is_joint { step_time - ranks.replayed } else { Nanos::ZERO };
         let noise = Noise {
-            sigma: spread.unwrap_or(0.0).min(MOST_NOISE),
+            sigma: options.step_spread.unwrap_or_else(|| spread.unwrap_or(0.0).min(MOST_NOISE)),
             excess: excess.clamp_positive(),
             ranks: lead.layout.world_size,
         };
@@ -109,6 +120,7 @@ impl<'a> Base<'a> {
             from,
             cluster,
             latency: 1.0,
+            cores: options.cores,
             recorded,
             noise,
             spread: of_median.hypot(fidelity).hypot(compute_spread).max(0.005),
@@ -167,7 +179,8 @@ impl<'a> Base<'a> {
         // T(1) and T(N) share the recording's own uncertainty; between them only the rest counts.
         let beyond_base = communication.hypot(straggling);
         let step_time = Estimate::with_relative_spread(step, self.spread.hypot(beyond_base));
-        let throughput: Estimate<f64> = step_time.map(|ns| f64::from(replicas) * 1e9 / ns.max(1.0));
+        let work = f64::from(replicas) * f64::from(simulated.batches()) * 1e9;
+        let throughput: Estimate<f64> = step_time.map(|ns| work / ns.max(1.0));
         let lead = self.ranks.lead();
         let graph = &simulated.job.classes[0].graph;
         Ok(SizePrediction {
@@ -229,20 +242,58 @@ impl<'a> Base<'a> {
                 0.15,
             ));
         }
-        if lead.layout.lacks_synchronisation() && replicas > 1 && has_backward(&lead.graph) {
+        let built = lead.layout.lacks_synchronisation() || options.strategy.is_some();
+        if built && replicas > 1 && has_backward(&lead.graph) {
             let when = match backward_passes(&lead.graph) {
                 1 => String::new(),
                 n => format!(" after the last of {n} backward passes (as under no_sync)"),
             };
-            evidence.push(Evidence::new(
-                EvidenceKind::Assumed,
-                "gradient synchronisation",
-                format!("DDP buckets in ready order{when}, all-reduce times from uncalibrated priors; bucket copies not included"),
-                0.3,
-            ));
+            evidence.extend(synchronisation_evidence(self.cluster, lead, options, &when));
         }
         evidence
     }
+}
+
+/// What built gradient synchronisation rests on.
+fn synchronisation_evidence(
+    cluster: &Cluster,
+    lead: &Class,
+    options: &PredictOptions,
+    when: &str,
+) -> Vec<Evidence> {
+    const WHAT: &str = "gradient synchronisation";
+    let (times, spread) = match &cluster.collectives {
+        Some(_) => ("times from the cluster's calibration", 0.1),
+        None => ("times from uncalibrated priors", 0.3),
+    };
+    let mut evidence = Vec::new();
+    match &options.strategy {
+        None => {
+            let what = format!("DDP buckets in ready order{when}, all-reduce {times}");
+            evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));
+            if let Some(bytes) = options.buffer_bytes {
+                let what = format!("{bytes} as given, before every forward pass");
+                let broadcast = "broadcast of buffers";
+                evidence.push(Evidence::new(EvidenceKind::Measured, broadcast, what, 0.0));
+            }
+        }
+        Some(strategy) => {
+            let place = match lead.layout.synchronises() {
+                true => " in place of what was recorded",
+                false => "",
+            };
+            let what = format!("{}{place}; {times}", strategy.text());
+            evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));
+            if let Some(primitives) = &options.primitives {
+                let what = "summing and encoding gradients";
+                let source = primitives.source.clone();
+                evidence.push(Evidence::new(EvidenceKind::Calibrated, what, source, 0.1));
+            }
+        }
+    }
+    evidence.push(options.bucket_copies.evidence(cluster));
+    evidence.extend(contention_evidence(cluster, options.cores));
+    evidence
 }
 
 /// Notes for every transfer how long it would have taken without others on the same links.

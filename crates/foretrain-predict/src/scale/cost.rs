@@ -28,6 +28,9 @@ pub(crate) struct Cost {
     pub(crate) ranks: u32,
     /// What it takes of its rank's links.
     pub(crate) links: LinkUse,
+    /// What it takes of its rank's cores, 0 to 1. Nothing where it was recorded: host work beside
+    /// it contains that already.
+    pub(crate) host: f64,
 }
 
 /// The communication nodes of a step and what each costs.
@@ -77,7 +80,7 @@ impl Machines<'_> {
             // A group of one member neither moves data nor waits.
             let time = Estimate::exact(Nanos::ZERO);
             let links = LinkUse::default();
-            return Cost { time, wait: Nanos::ZERO, ratio: 0.0, ranks, links };
+            return Cost { time, wait: Nanos::ZERO, ratio: 0.0, ranks, links, host: 0.0 };
         }
         let call = call(node);
         let links = match (&call, &fabrics.to) {
@@ -96,7 +99,7 @@ impl Machines<'_> {
         if let (Some(call), Some(to)) = (&call, &fabrics.to) {
             time = with_latency(time, call, to, self.latency);
         }
-        Cost { time, wait, ratio, ranks, links }
+        Cost { time, wait, ratio, ranks, links, host: 0.0 }
     }
 
     /// What each communication node took of its rank's links where it was recorded, if that is

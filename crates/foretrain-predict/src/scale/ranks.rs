@@ -130,7 +130,7 @@ impl Ranks {
 
     fn alone(mut class: Class) -> Result<Self> {
         let job = Job::uniform(class.graph.clone(), 1);
-        let (timeline, replayed, _) = settled_timeline(&job, &[])?;
+        let (timeline, replayed, _) = settled_timeline(&job, &[], &[])?;
         class.replayed = replayed_transfers(&job, &timeline).remove(0);
         Ok(Self { classes: vec![class], lead: 0, is_joint: false, replayed })
     }
@@ -156,7 +156,7 @@ impl Ranks {
         }
         let job = Job::from_ranks(classes.iter().map(|class| class.graph.clone()));
         let (timeline, replayed, _) =
-            settled_timeline(&job, &[]).map_err(|error| error.message().to_owned())?;
+            settled_timeline(&job, &[], &[]).map_err(|error| error.message().to_owned())?;
         for (class, transfers) in classes.iter_mut().zip(replayed_transfers(&job, &timeline)) {
             class.replayed = transfers;
         }

@@ -1,19 +1,16 @@
 //! One job size, simulated.
 
-use foretrain_core::{Bytes, Estimate, Nanos, Result};
-use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, collective_time};
-use foretrain_graph::{CollectiveKind, Job, NodeId, RankClass, StepGraph};
+use foretrain_core::{Estimate, Nanos, Result};
+use foretrain_graph::{Job, NodeId, NodeKind, RankClass, StepGraph};
+use foretrain_rewrite::strategy::Applied;
 use foretrain_sim::{ClassTimeline, Timeline};
 use rustc_hash::FxHashMap;
 
 use super::PredictOptions;
 use super::base::Base;
-use super::cost::{Cost, Costs, with_latency};
-use super::gradients::{has_backward, insert_gradients};
+use super::cost::{Cost, Costs};
 use super::held_up::held_up;
-use super::links::LinkUse;
-use super::ranks::Class;
-use super::steady::{settled, settled_timeline};
+use super::steady::settled_timeline;
 use crate::answer::HeldUp;
 use crate::breakdown::{Breakdown, Owner, breakdown};
 
@@ -27,7 +24,19 @@ pub(crate) struct Draft {
     /// One class per simulated rank.
     pub(crate) job: Job,
     /// Per class, the gradient synchronisation that was not in the recording.
-    pub(crate) inserted: Vec<Vec<NodeId>>,
+    pub(crate) inserted: Vec<Applied>,
+}
+
+impl Draft {
+    /// Training steps that one pass over the graphs makes.
+    pub(crate) fn steps(&self) -> u32 {
+        steps(&self.inserted)
+    }
+
+    /// Micro-batches per step for each that was recorded.
+    pub(crate) fn batches(&self) -> u32 {
+        batches(&self.inserted)
+    }
 }
 
 /// One job size, simulated with usual times of communication.
@@ -45,11 +54,23 @@ pub(crate) struct Simulated {
     pub(crate) breakdown: Breakdown,
     pub(crate) held_up: Vec<HeldUp>,
     pub(crate) straggling: Nanos,
+    /// Per class, what was inserted.
+    inserted: Vec<Applied>,
 }
 
 impl Simulated {
     pub(crate) fn step_time(&self) -> Nanos {
         self.settled + self.straggling
+    }
+
+    /// Micro-batches per step for each that was recorded.
+    pub(crate) fn batches(&self) -> u32 {
+        batches(&self.inserted)
+    }
+
+    /// What strategies had to say.
+    pub(crate) fn notes(&self) -> &[String] {
+        self.inserted.first().map_or(&[], |applied| &applied.notes)
     }
 }
 
@@ -58,15 +79,16 @@ impl Base<'_> {
     pub(crate) fn simulate(&self, gpus: u32, options: &PredictOptions) -> Result<Simulated> {
         let draft = self.draft(gpus, options)?;
         let costs = self.costs_of(&draft)?;
-        let Draft { replicas, positions, mut job, .. } = draft;
+        let steps = draft.steps();
+        let Draft { replicas, positions, mut job, inserted, .. } = draft;
         set_communication(&mut job, &costs, |time| time.value);
-        let (timeline, settled, converged) = settled_timeline(&job, &costs)?;
+        let (timeline, iteration, converged) = settled_timeline(&job, &costs, &inserted)?;
         let (graph, class) = (&job.classes[0].graph, &timeline.classes[0]);
-        let to = class.iteration_end.last().copied().unwrap_or(settled);
-        let mut breakdown = last_step(graph, class, &costs[0], settled);
+        let settled = per_step(iteration, steps);
+        let window = window(class, iteration, &inserted);
+        let mut breakdown = steady_step(graph, class, &costs[0], window, steps);
         let straggling = self.noise.straggling(gpus, busy(&breakdown));
         breakdown.add(Owner::StragglerWait, straggling);
-        let window = (to - settled, to);
         Ok(Simulated {
             held_up: held_up(&job, &timeline, window, &self.ranks, &positions),
             gpus,
@@ -78,6 +100,7 @@ impl Base<'_> {
             converged,
             breakdown,
             straggling,
+            inserted,
         })
     }
 
@@ -90,7 +113,7 @@ impl Base<'_> {
         for &position in &positions {
             let class = &self.ranks.classes[position];
             let mut graph = class.graph.clone();
-            inserted.push(self.inserted_gradients(class, &mut graph, replicas, options)?);
+            inserted.push(self.synchronise(class, &mut graph, replicas, options)?);
             classes.push(RankClass { graph, multiplicity });
         }
         Ok(Draft { gpus, replicas, positions, job: Job { classes }, inserted })
@@ -103,7 +126,12 @@ impl Base<'_> {
             .map(|((&position, inserted), rank)| {
                 let class = &self.ranks.classes[position];
                 let mut costs = self.machines(class).costs(&class.graph, draft.replicas)?;
-                costs.extend(self.gradient_costs(class, &rank.graph, inserted, draft.replicas)?);
+                // What a strategy took out is a mark now, what it repeats costs as the first time.
+                costs.retain(|(id, _)| communicates(&rank.graph, *id));
+                let known: FxHashMap<NodeId, Cost> = costs.iter().copied().collect();
+                let again = inserted.repeated.iter();
+                costs.extend(again.filter_map(|(id, copy)| Some((*copy, *known.get(id)?))));
+                costs.extend(self.synchronised_costs(class, inserted, draft.replicas)?);
                 Ok(costs)
             })
             .collect()
@@ -122,68 +150,55 @@ impl Base<'_> {
         }
         let mut job = simulated.job.clone();
         set_communication(&mut job, &simulated.costs, pick);
-        settled(&job, &simulated.costs).map(|(step, _)| step)
-    }
-
-    /// Gradient buckets where the recording has one replica and the size asked for more.
-    fn inserted_gradients(
-        &self,
-        class: &Class,
-        graph: &mut StepGraph,
-        replicas: u32,
-        options: &PredictOptions,
-    ) -> Result<Vec<NodeId>> {
-        if !class.layout.lacks_synchronisation() || replicas <= 1 || !has_backward(graph) {
-            return Ok(Vec::new());
-        }
-        let mut name = format!("data-parallel ({replicas} replicas)");
-        if self.ranks.classes.len() > 1 {
-            // Each rank of a replica synchronises its own part of the model.
-            name = format!("{name} of rank {}", class.origin.rank);
-        }
-        insert_gradients(graph, name, replicas, options.buckets, options.gradient_bytes)
-    }
-
-    fn gradient_costs(
-        &self,
-        class: &Class,
-        graph: &StepGraph,
-        inserted: &[NodeId],
-        replicas: u32,
-    ) -> Result<Costs> {
-        if inserted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let fabric = self.gradient_fabric(class, replicas)?;
-        let cost = |&id: &NodeId| {
-            let bytes = graph.node(id).bytes.unwrap_or(Bytes::new(0));
-            let call = CollectiveCall::new(CollectiveKind::AllReduce, bytes);
-            let links = LinkUse::of(&call, &fabric);
-            let time = collective_time(&call, &fabric).time;
-            let time = with_latency(time, &call, &fabric, self.latency);
-            (id, Cost { time, wait: Nanos::ZERO, ratio: 1.0, ranks: replicas, links })
-        };
-        Ok(inserted.iter().map(cost).collect())
-    }
-
-    /// The fabric under gradient synchronisation that was not in the recording.
-    pub(crate) fn gradient_fabric(&self, class: &Class, replicas: u32) -> Result<Fabric> {
-        let placement = GroupPlacement::strided(replicas, class.layout.replica_size);
-        Fabric::for_group(self.cluster, &placement)
+        let inserted = &simulated.inserted;
+        let (_, iteration, _) = settled_timeline(&job, &simulated.costs, inserted)?;
+        Ok(per_step(iteration, steps(inserted)))
     }
 }
 
-/// Who owns the last step of a class of a timeline, without random lateness.
-pub(crate) fn last_step(
+/// The last iteration beside which all that usually runs beside one does: exchanges that outlast
+/// their step have none to overlap with at the end of a run.
+pub(crate) fn window(
+    class: &ClassTimeline,
+    iteration: Nanos,
+    inserted: &[Applied],
+) -> (Nanos, Nanos) {
+    let overhang = inserted.iter().map(|applied| applied.overhang).max().unwrap_or(0) as usize;
+    let ends = &class.iteration_end;
+    let last = ends.len().saturating_sub(1 + overhang).max(ends.len().min(2).saturating_sub(1));
+    let to = ends.get(last).copied().unwrap_or(iteration);
+    (to - iteration, to)
+}
+
+/// Who owns a step of a class of a timeline, without random lateness, by a window of an iteration
+/// that makes `steps` of them.
+pub(crate) fn steady_step(
     graph: &StepGraph,
     class: &ClassTimeline,
     costs: &Costs,
-    step: Nanos,
+    (from, to): (Nanos, Nanos),
+    steps: u32,
 ) -> Breakdown {
-    let to = class.iteration_end.last().copied().unwrap_or(step);
     let waits: FxHashMap<NodeId, Nanos> = costs.iter().map(|(id, cost)| (*id, cost.wait)).collect();
     let wait = |id: NodeId| waits.get(&id).copied().unwrap_or(Nanos::ZERO);
-    breakdown(graph, class, to - step, to, &wait)
+    breakdown(graph, class, from, to, &wait).per_step(steps)
+}
+
+fn steps(inserted: &[Applied]) -> u32 {
+    inserted.iter().map(|applied| applied.steps).max().unwrap_or(1).max(1)
+}
+
+fn batches(inserted: &[Applied]) -> u32 {
+    inserted.iter().map(|applied| applied.batches).max().unwrap_or(1).max(1)
+}
+
+/// The time of one of the `steps` that an iteration makes.
+pub(crate) fn per_step(iteration: Nanos, steps: u32) -> Nanos {
+    if steps > 1 { iteration.scale(1.0 / f64::from(steps)) } else { iteration }
+}
+
+fn communicates(graph: &StepGraph, id: NodeId) -> bool {
+    matches!(graph.kind(id), NodeKind::Collective | NodeKind::PointToPoint)
 }
 
 /// The part of a step in which a rank does something of its own.

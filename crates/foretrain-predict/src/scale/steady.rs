@@ -2,9 +2,11 @@
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::{Job, RankClass};
-use foretrain_sim::{Program, SimOptions, Timeline};
+use foretrain_rewrite::strategy::Applied;
+use foretrain_sim::{Discipline, Program, QueueDiscipline, SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
+use super::contention::share_hosts;
 use super::cost::Costs;
 use super::links::share_links;
 use crate::answer::CriticalPart;
@@ -19,19 +21,29 @@ const TOLERANCE: f64 = 0.005;
 
 /// The steady step time of a job, its communication sharing links as `costs` say.
 pub(crate) fn settled(job: &Job, costs: &[Costs]) -> Result<(Nanos, bool)> {
-    settled_timeline(job, costs).map(|(_, step, converged)| (step, converged))
+    settled_timeline(job, costs, &[]).map(|(_, step, converged)| (step, converged))
 }
 
-pub(crate) fn settled_timeline(job: &Job, costs: &[Costs]) -> Result<(Timeline, Nanos, bool)> {
+/// What strategies inserted in each class is in `inserted`, empty if nothing.
+pub(crate) fn settled_timeline(
+    job: &Job,
+    costs: &[Costs],
+    inserted: &[Applied],
+) -> Result<(Timeline, Nanos, bool)> {
     let source = &job.classes[0].graph.meta.source;
     let program = compile(job, source)?;
-    settle(&program, engine_options(job, costs), repeats(job), source)
+    settle(&program, engine_options(job, costs, inserted), repeats(job), source)
 }
 
 /// What the engine is told of a job beyond its graphs.
-pub(crate) fn engine_options(job: &Job, costs: &[Costs]) -> SimOptions {
+pub(crate) fn engine_options(job: &Job, costs: &[Costs], inserted: &[Applied]) -> SimOptions {
     let mut options = SimOptions::default();
+    for (class, applied) in inserted.iter().enumerate() {
+        let queue = |&queue| QueueDiscipline { class, queue, discipline: Discipline::Priority };
+        options.queue_disciplines.extend(applied.priority_queues.iter().map(queue));
+    }
     share_links(&mut options, job, costs);
+    share_hosts(&mut options, job, costs);
     options
 }
 

@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use foretrain_core::{Bytes, Nanos};
+use foretrain_core::Nanos;
 use foretrain_hardware::{Catalogue, Cluster};
-use foretrain_rewrite::BucketCaps;
 use rayon::prelude::*;
 
 use super::corpus::{Corpus, analyse};
@@ -144,7 +143,7 @@ fn targets<'a>(
 }
 
 /// Step time of the recorded run itself without the profiler.
-fn unprofiled_step(run: &RecordedRun, measured: &[MeasuredRun]) -> Option<Nanos> {
+pub(super) fn unprofiled_step(run: &RecordedRun, measured: &[MeasuredRun]) -> Option<Nanos> {
     let same = |m: &&MeasuredRun| {
         (&m.workload, m.kind.as_str(), m.world) == (&run.workload, run.kind.as_str(), run.world)
     };
@@ -187,18 +186,12 @@ fn predict_run(
     let rate = target.mbit.ok_or("link of unknown rate")?;
     let (catalogue, cluster) = lab_cluster(rate).map_err(words)?;
     let (_, recorded_on) = lab_cluster(run.mbit.unwrap_or(rate)).map_err(words)?;
-    let buckets = match target.bucket.parse() {
-        Ok(mib) => BucketCaps::uniform(Bytes::from_mib(mib)),
-        Err(_) => BucketCaps::default(),
-    };
     let options = PredictOptions {
         recorded_on: Some(recorded_on),
         unprofiled_step: unprofiled,
         gpus: vec![target.world],
-        replica_batch: None,
-        buckets,
-        gradient_bytes: None,
-        roles: Vec::new(),
+        buckets: target.bucket_caps(),
+        ..PredictOptions::default()
     };
     let prediction = predict(recordings, &cluster, &catalogue, &options).map_err(words)?;
     let step = prediction.sizes.first().ok_or("no size was predicted")?.step_time;
@@ -213,8 +206,8 @@ fn predict_run(
 }
 
 /// One process per node, nodes on one switch at the given rate: what the lab emulated. Compute
-/// keeps its recorded time, so the core's own figures do not matter.
-fn lab_cluster(mbit: u32) -> foretrain_core::Result<(Catalogue, Cluster)> {
+/// keeps its recorded time, so of the core's own figures only those of its memory matter.
+pub(super) fn lab_cluster(mbit: u32) -> foretrain_core::Result<(Catalogue, Cluster)> {
     let text = format!(
         r#"
         [devices.lab-core]

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use foretrain_core::{InputError, Result};
+use foretrain_core::estimate::Z80;
+use foretrain_core::{Bytes, InputError, Result};
+use foretrain_rewrite::BucketCaps;
 
 use super::measured::{place, reader, unreadable};
 use super::roots::{Candidate, Root};
@@ -81,9 +83,21 @@ pub(super) struct MeasuredRun {
     pub(super) bucket: String,
     /// Median step of rank 0 in milliseconds.
     pub(super) step_ms: f64,
+    /// Relative standard deviation of its steps, from their 10 % and 90 % quantiles.
+    pub(super) spread: Option<f64>,
+    /// DDP's buckets in launch order; empty without DDP.
+    pub(super) buckets: Vec<Bytes>,
 }
 
 impl MeasuredRun {
+    /// When its buckets closed.
+    pub(super) fn bucket_caps(&self) -> BucketCaps {
+        match self.bucket.parse() {
+            Ok(mib) => BucketCaps::uniform(Bytes::from_mib(mib)),
+            Err(_) => BucketCaps::default(),
+        }
+    }
+
     /// What was set, as words for tables.
     pub(super) fn describe(&self) -> String {
         let link = self.mbit.map_or_else(|| "unshaped".into(), |m| format!("{m} Mbit/s"));
@@ -112,6 +126,12 @@ fn parse(text: &str) -> Result<Vec<MeasuredRun>> {
             let row = row.map_err(|error| unreadable(&error))?;
             let get = |name: &str| row.get(header.iter().position(|field| field == name)?);
             let whole = |name: &str| get(name)?.parse().ok();
+            let time = |name: &str| get(name)?.parse::<f64>().ok();
+            let spread = || {
+                let spread = (time("p90")? - time("p10")?) / (2.0 * Z80 * time("median_step_ms")?);
+                (spread.is_finite() && spread >= 0.0).then_some(spread)
+            };
+            let buckets = get("bucket_bytes").unwrap_or_default().split('|');
             let read = || -> Option<MeasuredRun> {
                 Some(MeasuredRun {
                     workload: Workload {
@@ -123,7 +143,9 @@ fn parse(text: &str) -> Result<Vec<MeasuredRun>> {
                     batch: whole("batch")?,
                     mbit: whole("bw_mbit"),
                     bucket: get("bucket_mb")?.to_owned(),
-                    step_ms: get("median_step_ms")?.parse().ok()?,
+                    step_ms: time("median_step_ms")?,
+                    spread: spread(),
+                    buckets: buckets.filter_map(|b| b.parse().ok()).map(Bytes::new).collect(),
                 })
             };
             read().ok_or_else(|| {
@@ -173,8 +195,12 @@ mod tests {
     #[test]
     fn damaged_tables_are_refused_with_their_line() {
         let head = "model,world,bw_mbit,bucket_mb,batch,median_step_ms,cpu_share,kind";
-        let good = parse(&format!("{head}\ngpt,2,inf,default,4,61.5,1.0,ddp\n")).expect("table");
+        let more = format!("{head},p10,p90,bucket_bytes");
+        let good = format!("{more}\ngpt,2,inf,default,4,61.5,1.0,ddp,60,64,3072|1024\n");
+        let good = parse(&good).expect("table");
         assert_eq!((good[0].mbit, good[0].step_ms), (None, 61.5));
+        assert_eq!(good[0].buckets, [Bytes::new(3072), Bytes::new(1024)]);
+        assert!((good[0].spread.expect("quantiles") - 4.0 / 61.5 / 2.5631).abs() < 1e-4);
         assert_eq!(good[0].workload.cpu_share, "1");
         let error = parse(&format!("{head}\ngpt,two,inf,25,4,61.5,1.0,ddp\n")).expect_err("bad");
         assert_eq!(error.place(), Some("line 2"));

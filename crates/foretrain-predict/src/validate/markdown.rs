@@ -60,6 +60,9 @@ fn section(out: &mut String, set: &SetReport) {
         let groups = set.groups.len();
         let _ = write!(out, "\nMedian MAPE of the {groups} rows below: {} %.\n", number(median));
     }
+    for note in &set.notes {
+        let _ = write!(out, "\nNote: {}.\n", cell(note));
+    }
     if !set.groups.is_empty() {
         out.push_str("\n| file | n | MAPE | bias | worst | at |\n|---|---:|---:|---:|---:|---|\n");
         for group in &set.groups {
@@ -138,6 +141,7 @@ mod tests {
             ..Row::default()
         };
         let outcome = SetOutcome {
+            notes: Vec::new(),
             rows: vec![
                 row("a|b.json", "Step#1", 90.0),
                 row("a|b.json", "Step#2", 102.0),

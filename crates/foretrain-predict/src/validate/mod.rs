@@ -7,6 +7,7 @@
 
 mod collectives;
 mod corpus;
+mod ddp_lab;
 mod extrapolate;
 mod heldout;
 mod lab;
@@ -75,13 +76,18 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 19] = [
+pub const SETS: [&dyn ValidationSet; 24] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
     &extrapolate::FromOneRank { timed: false },
     &extrapolate::FromOneRank { timed: true },
     &extrapolate::FromAllRanks,
+    &ddp_lab("ddp-lab-w2-50", (2, 50, "1")),
+    &ddp_lab("ddp-lab-w2-200", (2, 200, "1")),
+    &ddp_lab("ddp-lab-w2-1000", (2, 1000, "1")),
+    &ddp_lab("ddp-lab-w4-200", (4, 200, "0.5")),
+    &ddp_lab::DdpLab { name: "ddp-lab-all", only: None },
     &collectives::Echo { most: 32 },
     &collectives::Echo { most: 16 },
     &collectives::ScaleUp,
@@ -96,6 +102,10 @@ pub const SETS: [&dyn ValidationSet; 19] = [
     &collectives::UnseenGpu,
     &collectives::RackToRacks,
 ];
+
+const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab::DdpLab {
+    ddp_lab::DdpLab { name, only: Some(only) }
+}
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
     collectives::ZeroShot { name, system: Some(system) }

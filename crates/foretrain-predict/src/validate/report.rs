@@ -68,6 +68,8 @@ pub struct SetOutcome {
     pub skipped: Vec<Skipped>,
     /// Who predicts [`Row::reference`], if anybody.
     pub reference: Option<String>,
+    /// What else was counted, as sentences without a stop.
+    pub notes: Vec<String>,
 }
 
 /// One set on one root.
@@ -87,6 +89,8 @@ pub struct SetReport {
     pub reference: Option<Reference>,
     /// The rows summed up by file or run.
     pub groups: Vec<Group>,
+    /// What else was counted, as sentences without a stop.
+    pub notes: Vec<String>,
     /// Everything left out.
     pub skipped: Vec<Skipped>,
     /// All rows, if asked for.
@@ -107,7 +111,7 @@ impl SetReport {
         outcome: SetOutcome,
         keep_rows: bool,
     ) -> Self {
-        let SetOutcome { rows, mut skipped, reference } = outcome;
+        let SetOutcome { rows, mut skipped, reference, notes } = outcome;
         let (rows, unusable): (Vec<Row>, Vec<Row>) =
             rows.into_iter().partition(|row| error_percent(row.predicted, row.measured).is_some());
         skipped.extend(unusable.into_iter().map(|row| Skipped {
@@ -123,6 +127,7 @@ impl SetReport {
             scores: scores(&rows),
             reference: reference.and_then(|who| score_reference(who, &rows)),
             groups: rows.chunk_by(|a, b| a.group == b.group).filter_map(group).collect(),
+            notes,
             skipped,
             rows: if keep_rows { rows } else { Vec::new() },
         }

@@ -8,7 +8,7 @@ use foretrain_sim::{Program, SimOptions, Timeline};
 use super::answer::Outcome;
 use super::sketch::Sketch;
 use crate::breakdown::Owner;
-use crate::scale::simulate::{busy, last_step};
+use crate::scale::simulate::{busy, per_step, steady_step, window};
 use crate::scale::steady::{engine_options, settle};
 
 impl Sketch<'_> {
@@ -20,10 +20,13 @@ impl Sketch<'_> {
         replica_batch: Option<f64>,
     ) -> Result<Outcome> {
         let mut program = self.program()?;
-        let options = engine_options(self.job(), &self.costs);
-        let (timeline, settled, converged) = self.settled(&mut program, &options, |t| t.value)?;
+        let options = engine_options(self.job(), &self.costs, &self.ground.draft.inserted);
+        let (timeline, iteration, converged) = self.settled(&mut program, &options, |t| t.value)?;
+        let steps = self.ground.draft.steps();
+        let settled = per_step(iteration, steps);
         let (graph, class) = (self.graph(0), &timeline.classes[0]);
-        let mut breakdown = last_step(graph, class, &self.costs[0], settled);
+        let window = window(class, iteration, &self.ground.draft.inserted);
+        let mut breakdown = steady_step(graph, class, &self.costs[0], window, steps);
         let gpus = self.ground.draft.gpus;
         let straggling = match self.is_late {
             true => self.base.noise.straggling(gpus, busy(&breakdown)),
@@ -37,7 +40,7 @@ impl Sketch<'_> {
             let ends: [fn(&Estimate<Nanos>) -> Nanos; 2] = [|time| time.low, |time| time.high];
             for end in ends {
                 let (_, end, _) = self.settled(&mut program, &options, end)?;
-                let end = (end + straggling).nanos().max(1) as f64;
+                let end = (per_step(end, steps) + straggling).nanos().max(1) as f64;
                 communication = communication.max((end / value).ln().abs() / Z80);
             }
         }
@@ -47,13 +50,14 @@ impl Sketch<'_> {
         let spread = spread.hypot(self.spread * saved.abs());
         let step_time = Estimate::with_relative_spread(step, spread);
         let replicas = self.ground.draft.replicas;
-        let work = f64::from(replicas) * self.batch * 1e9;
+        let batch = self.batch * f64::from(self.ground.draft.batches());
+        let work = f64::from(replicas) * batch * 1e9;
         let throughput: Estimate<f64> = step_time.map(|ns| work / ns.max(1.0));
         Ok(Outcome {
             gpus,
             nodes: self.base.cluster.nodes_for(u64::from(gpus))?,
             replicas,
-            batch: self.batch,
+            batch,
             step_time,
             throughput,
             samples_per_second: replica_batch.map(|batch| throughput.map(|rate| rate * batch)),

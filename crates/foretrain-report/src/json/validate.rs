@@ -40,6 +40,8 @@ pub struct ValidationSetReport {
     pub group_median_mape: Option<f64>,
     /// The rows summed up by file or machine.
     pub groups: Vec<GroupScores>,
+    /// What else was counted, as sentences.
+    pub notes: Vec<String>,
     /// What was left out.
     pub skipped: Vec<SkippedReport>,
     /// All rows, if asked for.
@@ -145,6 +147,7 @@ impl ValidationSetReport {
                 .map(|r| ReferenceReport { who: r.who.clone(), mape: finite(r.mape) }),
             group_median_mape: set.group_median().map(finite),
             groups: set.groups.iter().map(Into::into).collect(),
+            notes: set.notes.clone(),
             skipped: set
                 .skipped
                 .iter()

@@ -93,6 +93,9 @@ fn details(set: &SetReport, sheet: &mut Sheet) {
         let text = format!("{}, MAPE {:.2} %", reference.who, reference.mape);
         sheet.paragraph("reference: ", &name(&text, 200));
     }
+    for note in &set.notes {
+        sheet.paragraph("note: ", note);
+    }
     skipped(set, sheet);
 }
 

@@ -60,6 +60,10 @@ pub trait SyncCosts {
     fn collective(&self, call: &Call) -> Cost;
     /// How long a machine needs to send (or receive) so many bytes on all its NICs.
     fn wire(&self, bytes: Bytes) -> Cost;
+    /// How long a replica needs to copy so many bytes of gradients.
+    fn copy(&self, bytes: Bytes) -> Estimate<Nanos> {
+        self.primitives().copy.time(bytes)
+    }
     /// What summing, copying, encoding and decoding cost.
     fn primitives(&self) -> &Primitives;
 

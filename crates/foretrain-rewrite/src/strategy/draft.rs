@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 use foretrain_cost::primitives::Codec;
-use foretrain_graph::{CollectiveKind, EdgeKind, NodeId, StepGraph};
+use foretrain_graph::{CollectiveKind, EdgeKind, NodeId, NodeKind, NodeSet, StepGraph};
 
 use super::costs::{Scope, SyncCosts};
 use super::find::{self, Found};
+use crate::unroll::repeat;
 
 /// A point of the step that something starts after or ends before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +100,8 @@ pub struct Exchange {
     pub codec: Option<Codec>,
     /// How it is carried out.
     pub way: Way,
+    /// Whether its result is copied to where it is used.
+    pub copied: bool,
     /// What stands beside the name, for people: "part 2 of 4".
     pub label: String,
 }
@@ -114,8 +117,15 @@ pub struct Draft<'a> {
     /// What is exchanged, in the order of issue. At first one all-reduce per gradient after the
     /// last micro-batch, which the optimiser waits for.
     pub exchanges: Vec<Exchange>,
+    /// Recorded communication and its copies, where the step was repeated.
+    pub(super) repeated: Vec<(NodeId, NodeId)>,
     /// How many training steps the graph holds.
     pub steps: u32,
+    /// How many micro-batches a step has for each that was recorded.
+    pub batches: u32,
+    /// Whether all ranks issue exchanges in the order of the list. Else nobody knows the order that
+    /// they agree on, and they are not simulated as waiting for each other.
+    pub in_order: bool,
     /// Links run what has the highest priority first, with so many bytes in flight at most
     /// (`None`: one operation at a time).
     pub by_priority: bool,
@@ -141,7 +151,10 @@ impl<'a> Draft<'a> {
             costs,
             gradients,
             exchanges: Vec::new(),
+            repeated: Vec::new(),
             steps: 1,
+            batches: 1,
+            in_order: true,
             by_priority: false,
             credit: None,
             optimiser,
@@ -183,6 +196,22 @@ impl<'a> Draft<'a> {
             .collect()
     }
 
+    /// Repeats a part of the step and finds gradients again.
+    ///
+    /// # Errors
+    /// If the graph would get too large, or as [`find`](Self::find).
+    pub(super) fn repeat(&mut self, part: &NodeSet, times: u32) -> Result<()> {
+        let copies = repeat(self.graph, part, times)?;
+        let communicates = |id: NodeId| {
+            matches!(self.graph.kind(id), NodeKind::Collective | NodeKind::PointToPoint)
+        };
+        for nodes in &copies[1..] {
+            let pairs = copies[0].iter().copied().zip(nodes.iter().copied());
+            self.repeated.extend(pairs.filter(|(id, _)| communicates(*id)));
+        }
+        self.find()
+    }
+
     /// The first work of a step.
     pub fn first_work(&self) -> Option<Anchor> {
         let kind = if self.on_device { EdgeKind::EventWait } else { EdgeKind::Data };
@@ -210,6 +239,7 @@ impl<'a> Draft<'a> {
             priority: 0,
             codec: None,
             way: Way::Library,
+            copied: false,
             label: String::new(),
         };
         self.exchanges = self.gradients[last].iter().enumerate().map(exchange).collect();

@@ -37,7 +37,7 @@ mod strip;
 mod tests;
 
 use foretrain_core::Result;
-use foretrain_graph::{QueueId, StepGraph};
+use foretrain_graph::{NodeId, QueueId, StepGraph};
 
 pub use costs::{Call, Cost, Scope, SyncCosts};
 pub use draft::{Anchor, Draft, Exchange, Gradient, ServerPlan, Way};
@@ -65,8 +65,15 @@ pub struct Applied {
     /// Queues on which the highest priority runs first
     /// (`Discipline::Priority` of the engine).
     pub priority_queues: Vec<QueueId>,
+    /// Communication that was repeated with the part of the step around it: the first of each and
+    /// its copy.
+    pub repeated: Vec<(NodeId, NodeId)>,
     /// Training steps that the graph holds now.
     pub steps: u32,
+    /// Micro-batches per step for each that was recorded.
+    pub batches: u32,
+    /// How many steps on an exchange may still run.
+    pub overhang: u32,
     /// Gradients of one micro-batch.
     pub gradients: usize,
     /// What a reader should know.
@@ -79,22 +86,32 @@ impl Strategy {
         &self.text
     }
 
-    /// Rewrites a step that has no gradient synchronisation.
+    /// Rewrites a step that has no gradient synchronisation. Where the ranks of a model replica are
+    /// simulated side by side, `part` tells their groups apart ("of rank 3"); else it is empty.
     ///
     /// # Errors
     /// If the step shows no gradients, or a pass cannot be applied to it. The graph may be changed
     /// in part then.
-    pub fn apply(&self, graph: &mut StepGraph, costs: &dyn SyncCosts) -> Result<Applied> {
+    pub fn apply(
+        &self,
+        graph: &mut StepGraph,
+        costs: &dyn SyncCosts,
+        part: &str,
+    ) -> Result<Applied> {
         let mut draft = Draft::new(graph, costs)?;
         for (_, pass) in &self.passes {
             pass.apply(&mut draft)?;
         }
-        let lowered = lower::lower(&mut draft);
+        let lowered = lower::lower(&mut draft, part);
+        let gradients = draft.last_gradients().len();
         Ok(Applied {
             placed: lowered.placed,
             priority_queues: lowered.priority_queues,
+            repeated: draft.repeated,
             steps: draft.steps,
-            gradients: draft.last_gradients().len(),
+            batches: draft.batches,
+            overhang: lowered.overhang,
+            gradients,
             notes: draft.notes,
         })
     }

@@ -44,7 +44,7 @@ impl Stage {
 /// It may change the graph under the draft (and then [find gradients again](Draft::find)), the
 /// list of exchanges, or both. It must not simulate and knows no cluster: what something costs it
 /// asks of [`Draft::costs`].
-pub trait Pass {
+pub trait Pass: Send + Sync {
     /// Does it.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ const fn preset(name: &'static str, passes: &'static str, about: &'static str) -
 
 /// All of them.
 pub(super) const PRESETS: &[Preset] = &[
-    preset("ddp", "fuse(25MiB, first=1MiB)", "PyTorch DDP with its default buckets"),
+    preset("ddp", "copies | fuse(25MiB, first=1MiB)", "PyTorch DDP with its default buckets"),
     preset("wfbp", "library", "wait-free back-propagation: every gradient as it is ready"),
     preset("bsp", "fuse(1TiB) | after-backward", "one all-reduce after the backward pass"),
     preset("mg-wfbp", "merge", "MG-WFBP: gradients merged where that hides more than it delays"),

@@ -29,7 +29,7 @@ pub(super) fn check_there_is_some(sketch: &Sketch<'_>) -> Result<()> {
 
 /// Buckets are built where the recording has none.
 pub(super) fn check_buckets(sketch: &Sketch<'_>) -> Result<()> {
-    if sketch.ground.draft.inserted.iter().any(|inserted| !inserted.is_empty()) {
+    if sketch.ground.draft.inserted.iter().any(|inserted| !inserted.placed.is_empty()) {
         return Ok(());
     }
     if sketch.base.ranks.lead().layout.synchronises() {

@@ -5,6 +5,7 @@
 //! exchange becomes a chain of nodes on some of them, so different exchanges overlap where they use
 //! different lanes.
 
+mod copies;
 mod parts;
 mod servers;
 
@@ -16,13 +17,14 @@ use foretrain_graph::{
     QueueKind,
 };
 
+use self::copies::CopiesOut;
 use self::parts::{Chain, Lane, Part, chain, held};
 use super::costs::{Call, Scope};
 use super::draft::{Draft, Exchange};
 
 /// From the call that launches an operation to its start on an idle stream; a typical figure, used
 /// because the recording has no collective to measure it on.
-const LAUNCH_LATENCY: Nanos = Nanos::from_micros(10);
+pub(super) const LAUNCH_LATENCY: Nanos = Nanos::from_micros(10);
 /// A node of synchronisation that was added to a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
@@ -30,6 +32,8 @@ pub struct Placed {
     pub id: NodeId,
     /// Its time; the node's work is the value.
     pub time: Estimate<Nanos>,
+    /// Part of the operation's time in which it holds its queue.
+    pub held: f64,
     /// The operation, where it is one of a collective library.
     pub call: Option<Call>,
 }
@@ -39,27 +43,36 @@ pub(super) struct Lowered {
     pub(super) placed: Vec<Placed>,
     /// Queues that run the highest priority first.
     pub(super) priority_queues: Vec<QueueId>,
+    /// Over how many steps exchanges may reach.
+    pub(super) overhang: u32,
 }
 
-pub(super) fn lower(draft: &mut Draft<'_>) -> Lowered {
+pub(super) fn lower(draft: &mut Draft<'_>, part: &str) -> Lowered {
     let exchanges = std::mem::take(&mut draft.exchanges);
-    // Gradients become ready in the order of issue. Gathers are issued ahead of what they follow
-    // here, and a scheduler picks for itself: both are left to the queue.
-    let gathers = exchanges.iter().any(|one| one.kind == CollectiveKind::AllGather);
-    let in_order = !gathers && !draft.by_priority;
-    let mut lowering = Lowering { in_order, ..Lowering::default() };
+    let distances = exchanges.iter().flat_map(|one| &one.before).map(|anchor| anchor.distance);
+    let overhang = u32::from(distances.max().unwrap_or(0));
+    let in_order = draft.in_order;
+    let part = part.to_owned();
+    let mut lowering = Lowering { in_order, part, ..Lowering::default() };
     let mut ends: Vec<Vec<(NodeId, Nanos)>> = Vec::new();
     for exchange in &exchanges {
-        let chain = chain(draft, exchange);
-        let end = lowering.emit(draft, exchange, chain, &ends);
+        // With itself alone a replica exchanges nothing.
+        let end = match exchange.scope.size {
+            0 | 1 => Vec::new(),
+            _ => {
+                let chain = chain(draft, exchange);
+                lowering.emit(draft, exchange, chain, &ends)
+            }
+        };
         ends.push(end);
     }
+    std::mem::take(&mut lowering.copies).add(draft);
     let mut priority_queues = Vec::new();
     if draft.by_priority {
         let shared = |lane: &Lane| !matches!(lane, Lane::Codec);
         priority_queues = lowering.lanes.iter().filter(|l| shared(l.0)).map(|l| *l.1).collect();
     }
-    Lowered { placed: lowering.placed, priority_queues }
+    Lowered { placed: lowering.placed, priority_queues, overhang }
 }
 
 #[derive(Default)]
@@ -67,11 +80,14 @@ struct Lowering {
     lanes: BTreeMap<Lane, QueueId>,
     groups: BTreeMap<(u32, u32), GroupId>,
     sequences: BTreeMap<(GroupId, CollectiveKind), u32>,
+    /// Of which ranks the replicas' are, behind the names of groups.
+    part: String,
     /// Whether collectives run in the order of the exchanges.
     in_order: bool,
     /// The latest of them, which the next follows.
     latest: Option<NodeId>,
     placed: Vec<Placed>,
+    copies: CopiesOut,
 }
 
 impl Lowering {
@@ -98,6 +114,10 @@ impl Lowering {
                 current.push((id, latency));
             }
             previous = current;
+        }
+        if exchange.copied {
+            self.copies.push(exchange, &previous);
+            return previous;
         }
         for anchor in &exchange.before {
             for &(id, lag) in &previous {
@@ -132,6 +152,7 @@ impl Lowering {
     }
 
     fn node(&mut self, draft: &mut Draft<'_>, exchange: &Exchange, part: Part) -> (NodeId, Nanos) {
+        let whole = part.cost.whole.value;
         let (time, latency) = held(draft.credit, &part);
         let queue = self.queue(draft, part.lane);
         let name = match exchange.label.as_str() {
@@ -139,7 +160,8 @@ impl Lowering {
             label => format!("{}, {label}", part.name),
         };
         let name = draft.graph.names.intern(&name);
-        let group = part.call.map(|call| self.group(draft, call.scope));
+        let meets = part.call.filter(|_| self.in_order);
+        let group = meets.map(|call| self.group(draft, call.scope));
         let kind = match part.kind {
             NodeKind::Kernel if !draft.on_device => NodeKind::HostSegment,
             kind => kind,
@@ -168,7 +190,8 @@ impl Lowering {
         {
             draft.graph.add_edge(Edge::new(previous, id, EdgeKind::StreamOrder).inferred());
         }
-        self.placed.push(Placed { id, time, call: part.call });
+        let held = ratio(time.value, whole);
+        self.placed.push(Placed { id, time, held, call: part.call });
         (id, latency)
     }
 
@@ -189,6 +212,7 @@ impl Lowering {
     }
 
     fn group(&mut self, draft: &mut Draft<'_>, scope: Scope) -> GroupId {
+        let part = &self.part;
         *self.groups.entry((scope.size, scope.stride)).or_insert_with(|| {
             let everyone = draft.costs.everyone();
             let name = if scope == everyone {
@@ -198,8 +222,13 @@ impl Lowering {
             } else {
                 format!("data-parallel, {} replicas {} apart", scope.size, scope.stride)
             };
+            let name = if part.is_empty() { name } else { format!("{name} {part}") };
             let role = "data-parallel".to_owned();
             draft.graph.add_group(Group { name, role, size: scope.size, ranks: Vec::new() })
         })
     }
+}
+
+fn ratio(part: Nanos, whole: Nanos) -> f64 {
+    if whole > Nanos::ZERO { part.nanos() as f64 / whole.nanos() as f64 } else { 1.0 }
 }

@@ -6,7 +6,6 @@ use foretrain_graph::{NodeSet, Phase};
 use crate::strategy::draft::{Draft, Exchange};
 use crate::strategy::parameters::{Kind, Parameter};
 use crate::strategy::pass::{Pass, PassKind, Stage};
-use crate::unroll::repeat;
 
 pub(super) const KIND: PassKind = PassKind {
     name: "accumulate",
@@ -42,13 +41,13 @@ struct Accumulate {
 
 impl Pass for Accumulate {
     fn apply(&self, draft: &mut Draft<'_>) -> Result<()> {
-        let graph = &mut *draft.graph;
+        let graph = &*draft.graph;
         let repeated = |phase| matches!(phase, Phase::Input | Phase::Forward | Phase::Backward);
         let part = NodeSet::from_fn(graph.node_count(), |row| {
             repeated(graph.node(foretrain_graph::NodeId::from_index(row)).phase)
         });
-        repeat(graph, &part, self.times)?;
-        draft.find()?;
+        draft.repeat(&part, self.times)?;
+        draft.batches *= self.times;
         if !self.deferred {
             each_micro_step(draft);
         }

@@ -85,6 +85,8 @@ pub(super) fn shard(draft: &mut Draft<'_>, sharding: &Sharding) -> Result<()> {
     let replicas = draft.costs.replicas();
     let within = Scope::contiguous(sharding.shards);
     each_micro_step(draft);
+    // Gathers are planned ahead of what they follow.
+    draft.in_order = false;
     let reductions = std::mem::take(&mut draft.exchanges);
     shard_optimiser(draft, sharding.shards);
     let order = Order::of(draft);

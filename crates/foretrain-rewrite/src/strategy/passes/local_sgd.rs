@@ -6,7 +6,6 @@ use foretrain_graph::NodeSet;
 use crate::strategy::draft::Draft;
 use crate::strategy::parameters::{Kind, Parameter};
 use crate::strategy::pass::{Pass, PassKind, Stage};
-use crate::unroll::repeat;
 
 pub(super) const KIND: PassKind = PassKind {
     name: "local-sgd",
@@ -33,8 +32,7 @@ impl Pass for LocalSgd {
     fn apply(&self, draft: &mut Draft<'_>) -> Result<()> {
         let all = NodeSet::full(draft.graph.node_count());
         // Averaged are the parameters, once, however many micro-batches the steps hold.
-        repeat(draft.graph, &all, self.period)?;
-        draft.find()?;
+        draft.repeat(&all, self.period)?;
         draft.steps *= self.period;
         let after: Vec<_> = draft.optimiser.last.into_iter().collect();
         let first = draft.first_work();

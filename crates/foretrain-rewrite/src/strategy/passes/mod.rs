@@ -3,8 +3,10 @@
 mod accumulate;
 mod after_backward;
 
+mod buffers;
 mod collectives;
 mod compress;
+mod copies;
 mod fsdp;
 mod fuse;
 mod horovod;
@@ -25,6 +27,7 @@ pub(super) fn all() -> Vec<PassKind> {
     vec![
         accumulate::KIND,
         local_sgd::KIND,
+        copies::KIND,
         fuse::KIND,
         horovod::KIND,
         merge::KIND,
@@ -41,6 +44,7 @@ pub(super) fn all() -> Vec<PassKind> {
         priority::KIND,
         after_backward::KIND,
         stale::KIND,
+        buffers::KIND,
     ]
 }
 

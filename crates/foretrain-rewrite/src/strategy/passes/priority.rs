@@ -26,6 +26,7 @@ struct Priority {
 impl Pass for Priority {
     fn apply(&self, draft: &mut Draft<'_>) -> Result<()> {
         draft.by_priority = true;
+        draft.in_order = false;
         draft.credit = self.credit;
         for exchange in &mut draft.exchanges {
             // Backward passes run from the last layer to the first: ready last is needed first.

@@ -23,3 +23,23 @@ fn averages_now_and_then() {
     assert_eq!(step_us("local-sgd(2)"), (2.0 * 95.0 + 63.0) / 2.0);
     assert_eq!(step_us("local-sgd(10)"), 95.0 + 6.3);
 }
+
+#[test]
+fn copies_delay_the_backward_pass_and_the_optimiser() {
+    // Copies of 2 us. The second gradient is ready at 50 + 2 + 20 + 2 = 74, the third at 96.
+    let mut costs = Line::new(4, 1);
+    costs.primitives.copy = LinearCost::new(2e3, 0.0);
+    // 52-83, 83-104, 104-115, each copied back as it comes: the last at 115-117.
+    assert_eq!(step_us_among("copies", &costs), 117.0 + 5.0);
+    // One bucket: 96 + 61 + 2 + 5.
+    assert_eq!(step_us_among("copies | fuse(1GiB)", &costs), 164.0);
+    // Slow ones hide all communication: three in, three out.
+    costs.primitives.copy = LinearCost::new(40e3, 0.0);
+    assert_eq!(step_us_among("copies", &costs), 90.0 + 6.0 * 40.0 + 5.0);
+}
+
+#[test]
+fn buffers_are_waited_for() {
+    // 118 us, and 1 + 4 us before the forward pass.
+    assert_eq!(step_us("buffers(4kB)"), 123.0);
+}

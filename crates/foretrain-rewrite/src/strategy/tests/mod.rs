@@ -105,7 +105,7 @@ fn step() -> StepGraph {
 fn apply(text: &str, costs: &Line) -> (StepGraph, Applied) {
     let mut graph = step();
     let strategy = Registry::builtin().parse(text).unwrap();
-    let applied = strategy.apply(&mut graph, costs).unwrap();
+    let applied = strategy.apply(&mut graph, costs, "").unwrap();
     (graph, applied)
 }
 

@@ -71,6 +71,6 @@ fn prefetching_hides_gathers() {
 fn copies_must_divide_the_replicas() {
     let mut graph = step();
     let strategy = Registry::builtin().parse("fully-shard(shards=3)").unwrap();
-    let error = strategy.apply(&mut graph, &Line::new(4, 1)).unwrap_err();
+    let error = strategy.apply(&mut graph, &Line::new(4, 1), "").unwrap_err();
     assert!(error.message().contains("groups of 3"));
 }

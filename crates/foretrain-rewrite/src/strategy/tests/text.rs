@@ -14,7 +14,7 @@ fn presets_and_passes_parse() {
     for preset in registry.presets() {
         let strategy = registry.parse(preset.name).unwrap();
         let costs = Line::new(4, 2);
-        let applied = strategy.apply(&mut step(), &costs);
+        let applied = strategy.apply(&mut step(), &costs, "");
         assert!(applied.is_ok(), "{}: {applied:?}", preset.name);
     }
     assert_eq!(registry.parse("ddp | compress(half)").unwrap().text(), "ddp | compress(half)");
@@ -65,7 +65,7 @@ fn others_add_passes() {
     assert!(registry.add(kind()).unwrap_err().message().contains("already"));
     let mut graph = step();
     let costs = Line::new(4, 1);
-    let applied = registry.parse("ddp | drop").unwrap().apply(&mut graph, &costs).unwrap();
+    let applied = registry.parse("ddp | drop").unwrap().apply(&mut graph, &costs, "").unwrap();
     assert!(applied.placed.is_empty());
     assert_eq!(simulated(&graph, &applied), 95.0);
 }

@@ -1,0 +1,282 @@
+//! Gradient synchronisation that was not in the recording: a strategy applied to a rank's step.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
+use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, Primitives, collective_time};
+use foretrain_graph::attributes::well_known;
+use foretrain_graph::{CollectiveKind, NodeId, NodeKind, Phase, StepGraph};
+use foretrain_rewrite::strategy::SyncCosts;
+use foretrain_rewrite::strategy::{Applied, Call, Cost as SyncCost, Registry, Scope, Strategy};
+use rustc_hash::FxHashMap;
+
+use super::PredictOptions;
+use super::base::Base;
+use super::contention::host_use;
+use super::copies::one_way;
+use super::cost::{Cost, Costs, with_latency};
+use super::links::LinkUse;
+use super::ranks::Class;
+use super::strip::strip_synchronisation;
+
+impl Base<'_> {
+    /// Applies the strategy to a rank's step where the recording has one replica and the size asked
+    /// for more; a strategy that was asked for also takes the place of a recorded one.
+    pub(super) fn synchronise(
+        &self,
+        class: &Class,
+        graph: &mut StepGraph,
+        replicas: u32,
+        options: &PredictOptions,
+    ) -> Result<Applied> {
+        let nothing = Applied { steps: 1, batches: 1, ..Applied::default() };
+        let replaces = options.strategy.is_some() && class.layout.synchronises();
+        if !(class.layout.lacks_synchronisation() || replaces) || !has_backward(graph) {
+            return Ok(nothing);
+        }
+        if replaces {
+            strip_synchronisation(graph, &class.layout);
+        }
+        if replicas <= 1 && options.strategy.is_none() {
+            return Ok(nothing);
+        }
+        if let Some(bytes) = options.gradient_bytes {
+            spread_gradients(graph, bytes);
+        }
+        let costs = self.sync_costs(class, replicas, options);
+        let strategy = match &options.strategy {
+            Some(strategy) => strategy.clone(),
+            None => Arc::new(ddp(options, costs.copies.is_some())?),
+        };
+        let applied = strategy.apply(graph, &costs, &self.part(class));
+        match costs.failed.into_inner() {
+            Some(error) => Err(error),
+            None => applied,
+        }
+    }
+
+    /// Each rank of a replica synchronises its own part of the model.
+    fn part(&self, class: &Class) -> String {
+        let size = class.layout.replica_size;
+        if self.ranks.classes.len() < 2 || size < 2 {
+            return String::new();
+        }
+        format!("of rank {} of each", class.origin.rank % size)
+    }
+
+    /// What a strategy's nodes cost on this cluster.
+    pub(super) fn synchronised_costs(
+        &self,
+        class: &Class,
+        applied: &Applied,
+        replicas: u32,
+    ) -> Result<Costs> {
+        let mut fabrics = Fabrics::new(self, class);
+        let mut costs = Costs::new();
+        for placed in &applied.placed {
+            let cost = match &placed.call {
+                Some(call) => {
+                    let fabric = fabrics.under(call.scope)?;
+                    let asked = CollectiveCall::new(call.kind, call.bytes);
+                    let time = timed(call, fabric, self.latency).map(|ns| ns * placed.held);
+                    let host = self.cores.map(|cores| host_use(&asked, fabric, time.value, cores));
+                    Cost {
+                        time,
+                        wait: Nanos::ZERO,
+                        ratio: 1.0,
+                        ranks: call.scope.size,
+                        links: LinkUse::of(&asked, fabric),
+                        host: host.unwrap_or(0.0),
+                    }
+                }
+                None => Cost {
+                    time: placed.time,
+                    wait: Nanos::ZERO,
+                    ratio: 1.0,
+                    ranks: replicas,
+                    links: LinkUse::default(),
+                    host: 0.0,
+                },
+            };
+            costs.push((placed.id, cost));
+        }
+        Ok(costs)
+    }
+
+    /// The fabric under all replicas of a rank.
+    pub(crate) fn gradient_fabric(&self, class: &Class, replicas: u32) -> Result<Fabric> {
+        let placement = GroupPlacement::strided(replicas, class.layout.replica_size);
+        Fabric::for_group(self.cluster, &placement)
+    }
+
+    fn sync_costs<'a>(
+        &'a self,
+        class: &'a Class,
+        replicas: u32,
+        options: &PredictOptions,
+    ) -> ClusterCosts<'a> {
+        let size = class.layout.replica_size.max(1);
+        let devices = self.cluster.node.devices.max(1);
+        ClusterCosts {
+            base: self,
+            replicas,
+            replicas_per_node: (devices / size).clamp(1, replicas.max(1)),
+            // Ranks of a replica send side by side.
+            beside: size.min(devices),
+            primitives: options.primitives.clone().unwrap_or_else(Primitives::assumed),
+            copies: options.bucket_copies.rate(self.cluster),
+            fabrics: RefCell::new(Fabrics::new(self, class)),
+            failed: RefCell::new(None),
+        }
+    }
+}
+
+/// PyTorch's DDP as the options have it.
+fn ddp(options: &PredictOptions, copies: bool) -> Result<Strategy> {
+    let (first, other) = (options.buckets.first.get(), options.buckets.other.get());
+    let copies = if copies { "copies | " } else { "" };
+    let buffers =
+        options.buffer_bytes.map_or_else(String::new, |b| format!(" | buffers({}B)", b.get()));
+    Registry::builtin().parse(&format!("{copies}fuse({other}B, first={first}B){buffers}"))
+}
+
+/// The fabrics under groups of replicas.
+struct Fabrics<'a> {
+    base: &'a Base<'a>,
+    replica_size: u32,
+    known: FxHashMap<Scope, Fabric>,
+}
+
+impl<'a> Fabrics<'a> {
+    fn new(base: &'a Base<'_>, class: &Class) -> Self {
+        Self { base, replica_size: class.layout.replica_size.max(1), known: FxHashMap::default() }
+    }
+
+    fn under(&mut self, scope: Scope) -> Result<&Fabric> {
+        if !self.known.contains_key(&scope) {
+            let stride = scope.stride.max(1).saturating_mul(self.replica_size);
+            let placement = GroupPlacement::strided(scope.size, stride);
+            let fabric = Fabric::for_group(self.base.cluster, &placement)?;
+            self.known.insert(scope, fabric);
+        }
+        Ok(&self.known[&scope])
+    }
+}
+
+/// A collective's time on a fabric, by the algorithm that the strategy prescribes.
+fn timed(call: &Call, fabric: &Fabric, latency: f64) -> Estimate<Nanos> {
+    let asked = CollectiveCall::new(call.kind, call.bytes);
+    if call.method.is_none() {
+        let time = collective_time(&asked, fabric).time;
+        return with_latency(time, &asked, fabric, latency);
+    }
+    let forced = Fabric { forced: call.method, ..fabric.clone() };
+    with_latency(collective_time(&asked, &forced).time, &asked, &forced, latency)
+}
+
+/// A cluster that answers what synchronisation costs.
+struct ClusterCosts<'a> {
+    base: &'a Base<'a>,
+    replicas: u32,
+    replicas_per_node: u32,
+    beside: u32,
+    primitives: Primitives,
+    /// Gradient bytes over the time of copying them into buckets and back.
+    copies: Option<foretrain_core::Bandwidth>,
+    fabrics: RefCell<Fabrics<'a>>,
+    /// The first group that the cluster cannot hold.
+    failed: RefCell<Option<InputError>>,
+}
+
+impl ClusterCosts<'_> {
+    fn on<T>(&self, scope: Scope, ask: impl FnOnce(&Fabric) -> T) -> Option<T> {
+        match self.fabrics.borrow_mut().under(scope) {
+            Ok(fabric) => Some(ask(fabric)),
+            Err(error) => {
+                self.failed.borrow_mut().get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    fn cost(&self, call: &Call, fabric: &Fabric) -> SyncCost {
+        let asked = CollectiveCall::new(call.kind, call.bytes);
+        let terms = collective_time(&asked, fabric).terms;
+        let latency = (terms.launch + terms.propagation).scale(self.base.latency);
+        SyncCost { whole: timed(call, fabric, self.base.latency), latency }
+    }
+}
+
+const NO_COST: SyncCost = SyncCost {
+    whole: Estimate { value: Nanos::ZERO, low: Nanos::ZERO, high: Nanos::ZERO },
+    latency: Nanos::ZERO,
+};
+
+impl SyncCosts for ClusterCosts<'_> {
+    fn replicas(&self) -> u32 {
+        self.replicas
+    }
+
+    fn replicas_per_node(&self) -> u32 {
+        self.replicas_per_node
+    }
+
+    fn collective(&self, call: &Call) -> SyncCost {
+        self.on(call.scope, |fabric| self.cost(call, fabric)).unwrap_or(NO_COST)
+    }
+
+    fn wire(&self, bytes: Bytes) -> SyncCost {
+        let nodes = self.nodes();
+        let scope = Scope { size: 2, stride: if nodes > 1 { self.replicas_per_node } else { 1 } };
+        let call = Call { kind: CollectiveKind::SendRecv, bytes, scope, method: None };
+        let node = &self.base.cluster.node;
+        let all = node.nic_bandwidth * node.nic_efficiency * f64::from(node.nics.max(1));
+        let machine = |fabric: &Fabric| {
+            let mut fabric = fabric.clone();
+            if fabric.nodes > 1 {
+                // All its NICs, not those nearest to one device.
+                fabric.inter.bandwidth = all / f64::from(self.beside.max(1));
+            }
+            self.cost(&call, &fabric)
+        };
+        self.on(scope, machine).unwrap_or(NO_COST)
+    }
+
+    fn copy(&self, bytes: Bytes) -> Estimate<Nanos> {
+        match self.copies {
+            Some(rate) => Estimate::exact(one_way(bytes, rate)),
+            None => Estimate::exact(Nanos::ZERO),
+        }
+    }
+
+    fn primitives(&self) -> &Primitives {
+        &self.primitives
+    }
+}
+
+/// Whether a step has a backward pass to synchronise.
+pub(crate) fn has_backward(graph: &StepGraph) -> bool {
+    graph.node_ids().any(|id| {
+        let node = graph.node(id);
+        node.phase == Phase::Backward
+            && matches!(node.kind, NodeKind::HostSegment | NodeKind::Kernel)
+    })
+}
+
+/// Spreads gradient bytes of unknown position evenly over the backward pass.
+fn spread_gradients(graph: &mut StepGraph, bytes: Bytes) {
+    let points: Vec<NodeId> = graph
+        .node_ids()
+        .filter(|&id| {
+            let node = graph.node(id);
+            node.phase == Phase::Backward && node.kind == NodeKind::HostSegment
+        })
+        .collect();
+    let count = points.len().max(1) as u64;
+    for (i, id) in points.into_iter().enumerate() {
+        let share = bytes.get() / count + u64::from((i as u64) < bytes.get() % count);
+        let share = i64::try_from(share).unwrap_or(i64::MAX);
+        graph.node_attributes.set_i64(well_known::GRADIENT_BYTES, id.index(), share);
+    }
+}
