@@ -2,10 +2,12 @@
 
 mod support;
 
-use foretrain_core::{Bytes, Ledger, Nanos};
-use foretrain_graph::{Group, Job, StepGraph};
+use foretrain_core::{Bytes, Estimate, Ledger, Nanos};
+use foretrain_cost::Primitives;
+use foretrain_graph::{Job, StepGraph};
 use foretrain_predict::replay;
-use foretrain_rewrite::{BucketCaps, insert_ddp, recost_collectives};
+use foretrain_rewrite::recost_collectives;
+use foretrain_rewrite::strategy::{Call, Cost, Placed, Registry, SyncCosts};
 use foretrain_sim::{SimOptions, simulate};
 use foretrain_testkit::{Dialect, JobSpec, SlowRank, generate};
 
@@ -82,6 +84,31 @@ fn ranks_replay_together_and_wait_for_the_slow_one() {
     }
 }
 
+/// The generator's own network.
+struct Network<'a> {
+    job: &'a JobSpec,
+    primitives: Primitives,
+}
+
+impl SyncCosts for Network<'_> {
+    fn replicas(&self) -> u32 {
+        self.job.ranks
+    }
+    fn replicas_per_node(&self) -> u32 {
+        self.job.ranks
+    }
+    fn collective(&self, call: &Call) -> Cost {
+        let time = Nanos::from_nanos(self.job.all_reduce_ns(call.bytes.get()));
+        Cost::work(Estimate::exact(time))
+    }
+    fn wire(&self, _: Bytes) -> Cost {
+        unreachable!("all-reduces only")
+    }
+    fn primitives(&self) -> &Primitives {
+        &self.primitives
+    }
+}
+
 /// One rank without communication, gradient buckets by DDP's rules, collective times of the
 /// generator's own network: the steady step of N ranks must come out.
 #[test]
@@ -93,17 +120,12 @@ fn one_rank_predicts_many_when_the_network_is_known() {
         let many = JobSpec { ranks, ..JobSpec::gpu_bound() };
         let truth = generate(&many).unwrap().truth;
         let mut graph = recording.steady().unwrap();
-        let caps = BucketCaps {
-            first: Bytes::new(many.ddp.first_bucket_bytes),
-            other: Bytes::new(many.ddp.bucket_cap_bytes),
-        };
-        let group =
-            Group { name: "dp".into(), role: "data-parallel".into(), size: ranks, ranks: vec![] };
-        let inserted = insert_ddp(&mut graph, caps, group, &mut |bytes| {
-            Nanos::from_nanos(many.all_reduce_ns(bytes.get()))
-        })
-        .unwrap();
-        let buckets: Vec<u64> = inserted.buckets.iter().map(|b| b.get()).collect();
+        let (first, cap) = (many.ddp.first_bucket_bytes, many.ddp.bucket_cap_bytes);
+        let strategy = Registry::builtin().parse(&format!("fuse({cap}B, first={first}B)"));
+        let network = Network { job: &many, primitives: Primitives::assumed() };
+        let applied = strategy.unwrap().apply(&mut graph, &network, "").unwrap();
+        let bytes = |placed: &Placed| graph.node(placed.id).bytes.unwrap().get();
+        let buckets: Vec<u64> = applied.placed.iter().map(bytes).collect();
         let expected: Vec<u64> = truth.buckets.iter().map(|b| b.bytes).collect();
         assert_eq!(buckets, expected, "bucket sizes for {ranks} ranks");
         let found = steady(graph);
