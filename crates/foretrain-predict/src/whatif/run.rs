@@ -2,14 +2,14 @@
 
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Nanos, Result};
-use foretrain_graph::NodeId;
+use foretrain_graph::{Job, NodeId};
 use foretrain_sim::{Program, SimOptions, Timeline};
 
 use super::answer::Outcome;
 use super::sketch::Sketch;
 use crate::breakdown::Owner;
 use crate::scale::simulate::{busy, last_step};
-use crate::scale::steady::{engine_options, settle};
+use crate::scale::steady::{engine_options, settle, settled};
 
 impl Sketch<'_> {
     /// Simulates the job. `before` is the baseline's step time, to which a modelled change's
@@ -62,6 +62,18 @@ impl Sketch<'_> {
         })
     }
 
+    /// Step time of one class if it never waited for another.
+    pub(super) fn step_alone(&self, class: usize) -> Result<Nanos> {
+        let mut graph = self.graph(class).clone();
+        for (index, &work) in self.work[class].iter().enumerate() {
+            graph.set_work(NodeId::from_index(index), work);
+        }
+        for (id, cost) in &self.costs[class] {
+            graph.set_work(*id, cost.time.value);
+        }
+        settled(&Job::uniform(graph, 1), &[]).map(|(step, _)| step)
+    }
+
     /// Whether any communication's time is.
     fn is_uncertain(&self) -> bool {
         let mut costs = self.costs.iter().flatten();
@@ -76,7 +88,7 @@ impl Sketch<'_> {
     ) -> Result<(Timeline, Nanos, bool)> {
         for (class, costs) in self.costs.iter().enumerate() {
             for (id, cost) in costs {
-                program.set_work(class, NodeId::new(id.get()), pick(&cost.time) + cost.wait);
+                program.set_work(class, *id, pick(&cost.time) + cost.wait);
             }
         }
         settle(program, options.clone(), self.repeats(), &self.graph(0).meta.source)
