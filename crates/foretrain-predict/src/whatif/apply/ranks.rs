@@ -6,8 +6,8 @@ use foretrain_graph::{NodeKind, RankClass};
 use crate::roles::Role;
 use crate::whatif::sketch::Sketch;
 
-/// One rank does all its own work slower: kernels, copies, host. A rank that others stand for is
-/// taken out of them first.
+/// One rank's device is slower: its kernels and copies take so many times as long; without a device,
+/// its host work. A rank that others stand for is taken out of them first.
 pub(super) fn slow(sketch: &mut Sketch<'_>, rank: u32, factor: f64) -> Result<()> {
     let gpus = sketch.ground.draft.gpus;
     if rank >= gpus {
@@ -30,7 +30,11 @@ pub(super) fn slow(sketch: &mut Sketch<'_>, rank: u32, factor: f64) -> Result<()
     } else {
         class
     };
-    let own = sketch.own_work(class, |_, _| true);
+    let on_device = |kind| matches!(kind, NodeKind::Kernel | NodeKind::Copy);
+    let mut own = sketch.own_work(class, |_, kind| on_device(kind));
+    if own.is_empty() {
+        own = sketch.own_work(class, |_, _| true);
+    }
     sketch.rework(class, own, |_, work| work.scale(factor));
     Ok(())
 }

@@ -39,7 +39,7 @@ pub enum Change {
     Input(f64),
     /// `gpus=64`: job size.
     Gpus(u32),
-    /// `slow rank 3 x1.3`: all work of one rank.
+    /// `slow rank 3 x1.3`: device work of one rank.
     SlowRank(u32, f64),
     /// `no sync(*Synchronize*)`: waits of the host, or (`event-wait`) of streams for each other.
     NoSync(Glob),
