@@ -1,5 +1,7 @@
 //! Times and sizes as people write them.
 
+use std::str::FromStr;
+
 use crate::error::{InputError, Result};
 use crate::units::{Bytes, Nanos};
 
@@ -66,6 +68,24 @@ pub fn parse_time(text: &str) -> Result<Nanos> {
         Ok(Nanos::from_nanos_f64(nanos))
     } else {
         Err(InputError::new("too long a time"))
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = InputError;
+
+    /// As [`parse_size`].
+    fn from_str(text: &str) -> Result<Self> {
+        parse_size(text)
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = InputError;
+
+    /// As [`parse_time`].
+    fn from_str(text: &str) -> Result<Self> {
+        parse_time(text)
     }
 }
 

@@ -24,6 +24,7 @@ pub mod collective;
 pub mod congestion;
 pub mod kernel;
 pub mod nccl_tuner;
+pub mod primitives;
 
 pub use calibrate::{Observation, calibrate};
 pub use collective::{
@@ -32,3 +33,4 @@ pub use collective::{
     lower_bound, push_pull_time, rescale,
 };
 pub use kernel::{KernelClass, KernelRatio, kernel_ratio};
+pub use primitives::{LinearCost, Primitives};

@@ -293,6 +293,26 @@ impl Attributes {
         self.columns.values().map(Column::len).max().unwrap_or(0)
     }
 
+    /// Copies every cell of row `from` to row `to`.
+    pub fn duplicate_row(&mut self, from: usize, to: usize) {
+        fn duplicate<T: Clone>(cells: &mut Vec<Option<T>>, from: usize, to: usize) {
+            if let Some(Some(value)) = cells.get(from).cloned() {
+                if cells.len() <= to {
+                    cells.resize(to + 1, None);
+                }
+                cells[to] = Some(value);
+            }
+        }
+        for column in self.columns.values_mut() {
+            match column {
+                Column::I64(cells) => duplicate(cells, from, to),
+                Column::F64(cells) => duplicate(cells, from, to),
+                Column::Bool(cells) => duplicate(cells, from, to),
+                Column::Str(cells) => duplicate(cells, from, to),
+            }
+        }
+    }
+
     /// Copies every cell of `row` in `other` to `to` here.
     pub fn copy_row(&mut self, to: usize, other: &Attributes, row: usize) {
         for (name, column) in other.iter() {

@@ -95,8 +95,16 @@ fn factors_of_one_change_nothing() {
     let answer = ask(
         &recordings,
         &[
-            "kernel x1", "bandwidth x1", "nic x1", "latency x1", "batch x1", "input x1",
-            "faster host x1", "slow rank 0 x1", "gpus=3", "cluster=aws-p4d",
+            "kernel x1",
+            "bandwidth x1",
+            "nic x1",
+            "latency x1",
+            "batch x1",
+            "input x1",
+            "faster host x1",
+            "slow rank 0 x1",
+            "gpus=3",
+            "cluster=aws-p4d",
         ],
     );
     for scenario in &answer.scenarios {
@@ -136,7 +144,8 @@ fn what_overlaps_is_said_and_never_counted_twice() {
 fn fusing_saves_at_most_the_kernels_and_removing_is_no_work() {
     let (_, recordings) = job(None);
     let answer = ask(&recordings, &["fuse", "kernel x0", "remove kernel"]);
-    let kernels = answer.baseline.breakdown.time(|owner| *owner == foretrain_predict::Owner::Compute);
+    let kernels =
+        answer.baseline.breakdown.time(|owner| *owner == foretrain_predict::Owner::Compute);
     let saving = |i: usize| answer.scenarios[i].saving;
     assert!(saving(0) > Nanos::ZERO && saving(0) < kernels);
     assert_eq!(saving(1), saving(2));
@@ -237,8 +246,7 @@ fn step(kernels: &[(i64, i64, bool)]) -> StepGraph {
         let add = |graph: &mut StepGraph, queue: usize, node: Node, ends: &mut [Vec<NodeId>; 3]| {
             let id = graph.add_node(node);
             if let Some(&before) = ends[queue].last() {
-                let kind =
-                    if queue == 0 { EdgeKind::ThreadOrder } else { EdgeKind::StreamOrder };
+                let kind = if queue == 0 { EdgeKind::ThreadOrder } else { EdgeKind::StreamOrder };
                 graph.add_edge(Edge::new(before, id, kind));
             }
             ends[queue].push(id);

@@ -11,6 +11,8 @@ mod accumulation;
 pub mod buckets;
 pub mod ddp;
 pub mod recost;
+pub mod strategy;
+mod unroll;
 
 pub use buckets::{BucketCaps, assign_buckets};
 pub use ddp::{DdpInserted, backward_passes, insert_ddp};

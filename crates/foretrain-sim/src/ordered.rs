@@ -181,13 +181,7 @@ pub(crate) fn run(
     (columns, (nodes * iterations) as u64)
 }
 
-fn pass(
-    program: &Program,
-    order: &Order,
-    iteration: usize,
-    free: &[i64],
-    columns: &mut Columns,
-) {
+fn pass(program: &Program, order: &Order, iteration: usize, free: &[i64], columns: &mut Columns) {
     let nodes = program.node_count();
     let base = iteration * nodes;
     for &unit in &order.units {

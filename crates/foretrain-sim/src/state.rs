@@ -23,9 +23,7 @@ impl Columns {
         let from = to.checked_sub(nodes)?;
         let shift = |column: &[i64], i: usize| column[to + i] - column[from + i];
         let by = if nodes > 0 { shift(&self.end, 0) } else { 0 };
-        (0..nodes)
-            .all(|i| shift(&self.end, i) == by && shift(&self.start, i) == by)
-            .then_some(by)
+        (0..nodes).all(|i| shift(&self.end, i) == by && shift(&self.start, i) == by).then_some(by)
     }
 
     /// Fills an iteration with the times of the one before, that much later.

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use foretrain::core::quantity::{parse_size, parse_time};
 use foretrain::core::{Bytes, InputError, Nanos};
 use foretrain::cost::Method;
 use foretrain::graph::{CollectiveKind, Glob};
@@ -11,12 +10,12 @@ use foretrain::predict::roles::{GivenRole, Role};
 
 /// A size: `64MiB`, `1.5 GB`, `4096`.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
-    parse_size(text).map_err(|error| error.message().to_owned())
+    hinted(text)
 }
 
-/// A time: `10ms`, `1.5 s`, `250us`, `7ns`.
+/// A time: `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
 pub(super) fn time(text: &str) -> Result<Nanos, String> {
-    parse_time(text).map_err(|error| error.message().to_owned())
+    hinted(text)
 }
 
 /// What the library reads itself, with its advice.
@@ -139,6 +138,21 @@ mod tests {
         assert_eq!(collectives("AllReduce"), Ok(vec![CollectiveKind::AllReduce]));
         assert_eq!(collectives("all").map(|kinds| kinds.len()), Ok(9));
         assert!(collectives("all-fold").is_err());
+    }
+
+    #[test]
+    fn sizes_and_times_need_their_units() {
+        assert_eq!(size("64MiB"), Ok(Bytes::from_mib(64)));
+        assert_eq!(size("1.5 GB"), Ok(Bytes::new(1_500_000_000)));
+        assert_eq!(size("4_096"), Ok(Bytes::new(4096)));
+        assert_eq!(time("1.5s"), Ok(Nanos::from_millis(1500)));
+        assert_eq!(time("0"), Ok(Nanos::ZERO));
+        for wrong in ["", "x", "-1GB", "1e3", "5 parsecs", "0", "NaN", "9999999999999TiB"] {
+            assert!(size(wrong).is_err(), "{wrong:?}");
+        }
+        for wrong in ["", "10", "ms", "-1ms", "1 h", "99999999999s"] {
+            assert!(time(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

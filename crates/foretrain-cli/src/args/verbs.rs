@@ -31,6 +31,11 @@ pub(super) enum Verb {
     Calibrate(Calibrate),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
+    /// List synchronisation strategies and the passes they are composed of.
+    Strategies {
+        /// One of them, to see all of it.
+        name: Option<String>,
+    },
     /// Write traces or graphs in another form: a step graph, a timeline for Perfetto.
     Export(Export),
     /// Score predictions against measured step times.
@@ -196,6 +201,7 @@ impl From<Verb> for Command {
                 write: args.write,
             }),
             Verb::Completions { shell } => Self::Print(super::completions(shell)),
+            Verb::Strategies { name } => Self::Strategies(name),
             Verb::Schema { answer } => Self::Schema(answer),
         }
     }

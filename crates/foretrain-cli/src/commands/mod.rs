@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 mod logs;
 pub(crate) mod predict;
 mod schema;
+mod strategies;
 pub(crate) mod validate;
 pub(crate) mod whatif;
 
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Export(export::Options),
     Validate(validate::Options),
     Schema(String),
+    Strategies(Option<String>),
     /// Text that the command line itself can give.
     Print(Vec<u8>),
 }
@@ -49,6 +51,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),
+        Command::Strategies(name) => strategies::run(name.as_deref(), output),
         Command::Schema(verb) => schema::run(&verb, output),
         Command::Print(text) => {
             output.answer(&String::from_utf8_lossy(&text))?;

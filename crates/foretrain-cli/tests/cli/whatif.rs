@@ -53,7 +53,15 @@ fn json_fits_its_schema_and_its_times_belong_together() {
 #[test]
 fn threads_change_no_byte() {
     let on = |threads| {
-        ask(&["--sweep", "gpus=2,4,8", "--sweep", "kernel x1..0.5:20", "--json", "--threads", threads])
+        ask(&[
+            "--sweep",
+            "gpus=2,4,8",
+            "--sweep",
+            "kernel x1..0.5:20",
+            "--json",
+            "--threads",
+            threads,
+        ])
     };
     assert_eq!(on("1"), on("3"));
 }
@@ -75,9 +83,8 @@ fn a_saved_graph_is_asked_like_its_trace() {
 #[test]
 fn mistakes_say_where_and_what() {
     let directory = tempfile::tempdir().unwrap();
-    let refused = |arguments: &[&str]| {
-        complaint(&[&["whatif", TINY], arguments].concat(), directory.path())
-    };
+    let refused =
+        |arguments: &[&str]| complaint(&[&["whatif", TINY], arguments].concat(), directory.path());
     let said = refused(&["--change", "bandwith x2"]);
     assert!(said.contains("did you mean `bandwidth x2`?"), "{said}");
     let said = refused(&["--change", "kernel(*gemmm*) x0.5"]);

@@ -107,7 +107,8 @@ fn answer(start: Start, catalogue: &Catalogue, options: &WhatIfOptions) -> Resul
         .map(|cluster| Base::new(start.clone(), cluster, &catalogue, &predict))
         .collect::<Result<_>>()?;
     drop(start);
-    let stage = Stage::new(&settings, bases, &predict).map_err(|(i, error)| asked[i].explain(error))?;
+    let stage =
+        Stage::new(&settings, bases, &predict).map_err(|(i, error)| asked[i].explain(error))?;
     let baseline = stage.outcome(&asked[0], 0, None)?.0;
     let before = baseline.step_time.value;
     let results: Vec<Result<(Outcome, Vec<String>)>> = (1..asked.len())
@@ -199,7 +200,10 @@ impl Asked {
     fn explain(&self, error: InputError) -> InputError {
         let place = match self.part {
             Part::Whole => format!("scenario `{}`", self.scenario.label()),
-            _ => format!("scenario `{}`, of which the worth of each change is asked", self.scenario.label()),
+            _ => format!(
+                "scenario `{}`, of which the worth of each change is asked",
+                self.scenario.label()
+            ),
         };
         error.at(place)
     }

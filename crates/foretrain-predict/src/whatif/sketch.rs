@@ -93,7 +93,11 @@ impl<'a> Sketch<'a> {
     }
 
     /// The nodes of a class that are no communication and of which `test` holds.
-    pub(super) fn own_work(&self, class: usize, test: impl Fn(NodeId, NodeKind) -> bool) -> Vec<NodeId> {
+    pub(super) fn own_work(
+        &self,
+        class: usize,
+        test: impl Fn(NodeId, NodeKind) -> bool,
+    ) -> Vec<NodeId> {
         let graph = self.graph(class);
         let is_own = |&id: &NodeId| {
             let kind = graph.kind(id);
@@ -129,7 +133,8 @@ impl<'a> Sketch<'a> {
     pub(super) fn silence(&mut self, class: usize, set: &NodeSet) {
         self.costs[class].retain(|(id, _)| !set.contains(*id));
         let graph = &mut self.job_mut().classes[class].graph;
-        let nodes: Vec<NodeId> = set.iter().filter(|&id| is_communication(graph.kind(id))).collect();
+        let nodes: Vec<NodeId> =
+            set.iter().filter(|&id| is_communication(graph.kind(id))).collect();
         for &id in &nodes {
             let mut node = graph.node(id);
             (node.kind, node.group, node.collective) = (NodeKind::Mark, None, None);

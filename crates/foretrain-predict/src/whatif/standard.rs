@@ -15,8 +15,5 @@ pub(super) fn standard() -> Vec<Scenario> {
         Change::Fuse,
         Change::FastestRank,
     ];
-    changes
-        .into_iter()
-        .map(|change| Scenario { name: None, changes: vec![change] })
-        .collect()
+    changes.into_iter().map(|change| Scenario { name: None, changes: vec![change] }).collect()
 }

@@ -15,6 +15,7 @@ mod inspect;
 mod inspect_graph;
 mod nccl;
 mod predict;
+mod strategies;
 mod validate;
 mod whatif;
 
@@ -44,6 +45,7 @@ pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphRep
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
+pub use strategies::{ParameterReport, PassReport, StrategiesReport, StrategyReport};
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
 };
@@ -58,7 +60,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 9] = [
+pub const ANSWERS: [&str; 10] = [
     "calibrate-collectives",
     "collectives",
     "hardware",
@@ -66,6 +68,7 @@ pub const ANSWERS: [&str; 9] = [
     "inspect-graph",
     "inspect-log",
     "predict",
+    "strategies",
     "validate",
     "whatif",
 ];
@@ -90,6 +93,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
+        "strategies" => generator.into_root_schema_for::<StrategiesReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),

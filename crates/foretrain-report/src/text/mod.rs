@@ -15,6 +15,7 @@ mod nccl;
 mod owners;
 mod predict;
 mod sheet;
+mod strategies;
 mod table;
 pub mod units;
 mod validate;
@@ -30,6 +31,7 @@ pub use hardware::{
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use predict::{PredictView, predict};
+pub use strategies::{strategies, strategy_pass, strategy_preset};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;
 pub use whatif::whatif;

@@ -109,7 +109,10 @@ fn table(answer: &WhatIf, sheet: &mut Sheet) {
     sheet.blank();
     if listed.len() < answer.scenarios.len() {
         let all = answer.scenarios.len();
-        sheet.paragraph("", &format!("The best {} of {all} scenarios; --json holds all.", listed.len()));
+        sheet.paragraph(
+            "",
+            &format!("The best {} of {all} scenarios; --json holds all.", listed.len()),
+        );
     }
     sheet.paragraph("", &legend(answer, work_differs));
     for (label, reason) in &answer.left_out {
@@ -210,6 +213,9 @@ fn breakdowns(answer: &WhatIf, sheet: &mut Sheet) {
     sheet.heading("Who owns the time that remains");
     owners(&columns, sheet);
     if all > best.len() {
-        sheet.paragraph("", &format!("The best {} of {all} scenarios; --json holds all.", best.len()));
+        sheet.paragraph(
+            "",
+            &format!("The best {} of {all} scenarios; --json holds all.", best.len()),
+        );
     }
 }

@@ -37,8 +37,10 @@ pub(super) fn fuse(sketch: &mut Sketch<'_>) -> Result<()> {
         save_launches(sketch, class, &groups);
     }
     if fused == 0 {
-        return Err(InputError::new("no two kernels in a row are elementwise, so none can be fused")
-            .hint("only kernels whose names tell that the memory limits them are fused"));
+        return Err(InputError::new(
+            "no two kernels in a row are elementwise, so none can be fused",
+        )
+        .hint("only kernels whose names tell that the memory limits them are fused"));
     }
     sketch.notes.push(format!("fuse: {fused} kernels become {left}, {saved} less device time"));
     sketch.spread = sketch.spread.max(SPREAD);
@@ -65,9 +67,8 @@ fn fusible(graph: &StepGraph) -> Vec<Vec<NodeId>> {
         let counts = node.kind == NodeKind::Kernel && node.phase != Phase::Optimizer;
         counts.then(|| classes[node.name.index()])
     };
-    let streams = |class: KernelClass| {
-        matches!(class, KernelClass::Elementwise | KernelClass::Copy)
-    };
+    let streams =
+        |class: KernelClass| matches!(class, KernelClass::Elementwise | KernelClass::Copy);
     let joins = |a: NodeId, b: NodeId| {
         let ends = |class| streams(class) || class == KernelClass::Reduction;
         class_of(a).is_some_and(streams)

@@ -97,10 +97,10 @@ fn recorded_workers(
     match given {
         Some(workers) => Ok(workers),
         None if in_process => Ok(0),
-        None => Err(InputError::new(
-            "the recording does not tell how many workers loaded its input",
-        )
-        .hint("say it, as in `loader-workers=2->8`; 0 is loading in the training process")),
+        None => {
+            Err(InputError::new("the recording does not tell how many workers loaded its input")
+                .hint("say it, as in `loader-workers=2->8`; 0 is loading in the training process"))
+        }
     }
 }
 
@@ -112,6 +112,7 @@ fn check(sketch: &Sketch<'_>) -> Result<()> {
     if sketch.classes().any(|class| !loads(sketch, class).is_empty()) {
         return Ok(());
     }
-    Err(InputError::new("the step shows no wait for input data")
-        .hint("PyTorch's DataLoader marks its waits; another loader's are host work: `name:*load* x0`"))
+    Err(InputError::new("the step shows no wait for input data").hint(
+        "PyTorch's DataLoader marks its waits; another loader's are host work: `name:*load* x0`",
+    ))
 }

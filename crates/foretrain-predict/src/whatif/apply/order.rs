@@ -23,7 +23,5 @@ pub(super) fn chains(graph: &StepGraph) -> Vec<Vec<NodeId>> {
         }
     }
     let heads = graph.node_ids().filter(|id| !has_previous[id.index()]);
-    heads
-        .map(|head| std::iter::successors(Some(head), |id| next[id.index()]).collect())
-        .collect()
+    heads.map(|head| std::iter::successors(Some(head), |id| next[id.index()]).collect()).collect()
 }

@@ -24,8 +24,8 @@ fn loosen(graph: &mut StepGraph, talk: &NodeSet, repeats: bool) {
     let mut added = Vec::new();
     let mut beside: Vec<(QueueId, QueueId)> = Vec::new();
     for chain in chains(graph) {
-        let mixed = chain.iter().any(|&id| talk.contains(id))
-            && chain.iter().any(|&id| !talk.contains(id));
+        let mixed =
+            chain.iter().any(|&id| talk.contains(id)) && chain.iter().any(|&id| !talk.contains(id));
         if !mixed {
             continue;
         }

@@ -19,17 +19,16 @@ pub(super) fn slow(sketch: &mut Sketch<'_>, rank: u32, factor: f64) -> Result<()
         Some(class) => class,
         None if sketch.positions.len() == 1 => 0,
         None => {
-            let ranks: Vec<String> =
-                sketch.classes().map(|class| sketch.origin(class).origin.rank.to_string()).collect();
+            let ranks: Vec<String> = sketch
+                .classes()
+                .map(|class| sketch.origin(class).origin.rank.to_string())
+                .collect();
             return Err(InputError::new(format!("rank {rank} was not recorded"))
                 .hint(format!("choose one of the recorded ranks: {}", ranks.join(", "))));
         }
     };
-    let class = if sketch.job().classes[class].multiplicity > 1 {
-        split_off(sketch, class)
-    } else {
-        class
-    };
+    let class =
+        if sketch.job().classes[class].multiplicity > 1 { split_off(sketch, class) } else { class };
     let on_device = |kind| matches!(kind, NodeKind::Kernel | NodeKind::Copy);
     let mut own = sketch.own_work(class, |_, kind| on_device(kind));
     if own.is_empty() {
@@ -151,7 +150,9 @@ fn share_a_layer(sketch: &Sketch<'_>, a: usize, b: usize) -> bool {
         let origin = sketch.origin(class);
         let groups = origin.graph.groups.iter().enumerate();
         groups
-            .filter(|(i, _)| !matches!(origin.layout.role(*i), Role::PipelineParallel | Role::Unknown))
+            .filter(|(i, _)| {
+                !matches!(origin.layout.role(*i), Role::PipelineParallel | Role::Unknown)
+            })
             .map(|(_, group)| group.name.as_str())
             .collect::<Vec<_>>()
     };

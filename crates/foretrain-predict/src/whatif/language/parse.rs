@@ -136,8 +136,9 @@ fn no_sync(rest: &str) -> Result<Change> {
         None => "",
     };
     if pattern.is_empty() {
-        return Err(InputError::new("expected a pattern in parentheses behind `no sync`")
-            .hint("as in `no sync(*Synchronize*)`, or `no sync(event-wait)` for waits of streams"));
+        return Err(InputError::new("expected a pattern in parentheses behind `no sync`").hint(
+            "as in `no sync(*Synchronize*)`, or `no sync(event-wait)` for waits of streams",
+        ));
     }
     Ok(Change::NoSync(Glob::new(pattern)))
 }
@@ -165,7 +166,9 @@ fn query(text: &str) -> Result<Query> {
 fn not_a_change(text: &str, spaced: &str) -> InputError {
     let error = InputError::new("expected a change");
     if Query::parse(text).is_ok() {
-        return error.hint(format!("say what becomes of these nodes: `{text} x0.5`, `{text} = 20us`, `remove {text}`"));
+        return error.hint(format!(
+            "say what becomes of these nodes: `{text} x0.5`, `{text} = 20us`, `remove {text}`"
+        ));
     }
     let start = spaced.split('=').next().unwrap_or_default().trim();
     let names = PLAIN.iter().map(|(name, _)| *name);
@@ -194,7 +197,10 @@ mod tests {
         for (text, want) in [
             (r#"kernel("*gemm*") x0.5"#, Change::Scale(gemm(), 0.5)),
             ("module:encoder* x0.8", Change::Scale(Query::module("encoder*"), 0.8)),
-            (r#"kernel("*gemm*") = 20us"#, Change::Set(gemm(), foretrain_core::Nanos::from_micros(20))),
+            (
+                r#"kernel("*gemm*") = 20us"#,
+                Change::Set(gemm(), foretrain_core::Nanos::from_micros(20)),
+            ),
             ("kernel(*gemm*)=20us", Change::Set(gemm(), foretrain_core::Nanos::from_micros(20))),
             ("remove kernel(*gemm*)", Change::Remove(gemm())),
             ("bandwidth x2", Change::Bandwidth(2.0)),

@@ -130,7 +130,10 @@ mod tests {
         let read = |text| labels(&Axis::parse(text).unwrap().alternatives);
         assert_eq!(read("gpus=8,16"), ["gpus=8", "gpus=16"]);
         assert_eq!(read("bandwidth x1, x2,x4").len(), 3);
-        assert_eq!(read("faster host x1..2:3"), ["faster host x1", "faster host x1.5", "faster host x2"]);
+        assert_eq!(
+            read("faster host x1..2:3"),
+            ["faster host x1", "faster host x1.5", "faster host x2"]
+        );
         assert_eq!(read("nic x2; fuse + input x0"), ["nic x2", "fuse + input x0"]);
         assert_eq!(read("kernel(a,b) x0.5,x0.8").len(), 2);
         assert_eq!(read("kernel(a) = 1us,2us").len(), 2);
