@@ -84,10 +84,10 @@ impl Order {
     }
 
     fn joins(&self, src: u32, dst: u32, distance: u16) -> bool {
-        self.into(dst as usize).iter().any(|edge| edge.src == src && edge.distance == distance)
+        self.reaching(dst as usize).iter().any(|edge| edge.src == src && edge.distance == distance)
     }
 
-    fn into(&self, slot: usize) -> &[InEdge] {
+    fn reaching(&self, slot: usize) -> &[InEdge] {
         &self.incoming[self.in_first[slot] as usize..self.in_first[slot + 1] as usize]
     }
 }
@@ -224,7 +224,7 @@ fn start(
         Some(of) => columns.end[of * nodes + before as usize],
         None => free[program.queue[slot] as usize],
     };
-    for edge in order.into(slot) {
+    for edge in order.reaching(slot) {
         let Some(of) = iteration.checked_sub(usize::from(edge.distance)) else { continue };
         let source = of * nodes + edge.src as usize;
         let end = columns.end[source];

@@ -43,7 +43,7 @@ impl Sketch<'_> {
         }
         let straggling = 0.5 * straggling.nanos() as f64 / value;
         let saved = before.map_or(0.0, |before| (before - step).nanos() as f64 / value);
-        let spread = self.base.spread.hypot(communication).hypot(straggling);
+        let spread = self.base.spread.hypot(communication.hypot(straggling));
         let spread = spread.hypot(self.spread * saved.abs());
         let step_time = Estimate::with_relative_spread(step, spread);
         let replicas = self.ground.draft.replicas;

@@ -24,7 +24,7 @@ pub enum Change {
     Latency(f64),
     /// `cluster=NAME`: another machine, by name or by the file that defines it.
     Cluster(String),
-    /// `device=h100`: another device in the same nodes.
+    /// `device=h100-sxm`: another device in the same nodes.
     Device(String),
     /// `buckets=50MiB`: cap of all gradient buckets.
     Buckets(Bytes),
