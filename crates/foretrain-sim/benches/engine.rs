@@ -73,7 +73,8 @@ fn engine(c: &mut Criterion) {
     let plain = SimOptions::iterations(ITERATIONS);
     let factors = Arc::new(FixedFactors::default());
     let cases = [
-        ("fast", plain.clone()),
+        ("ordered", plain.clone()),
+        ("fast", SimOptions { path: Path::Fast, ..plain.clone() }),
         ("general", SimOptions { path: Path::General, ..plain.clone() }),
         ("interference", SimOptions { interference: Some(factors), ..plain.clone() }),
         (

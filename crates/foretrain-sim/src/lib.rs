@@ -76,6 +76,7 @@ pub mod jitter;
 mod meeting;
 mod noise;
 pub mod options;
+mod ordered;
 pub mod program;
 mod run;
 mod state;

@@ -1,11 +1,14 @@
 //! A job laid out for simulation: flat arrays, reused from run to run.
 
+use std::sync::Arc;
+
 use foretrain_core::{NameId, Names, Nanos};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{Job, NodeId, NodeKind, QueueId, QueueKind, RankClass};
 
 use crate::error::SimError;
 use crate::meeting::{self, Meetings};
+use crate::ordered::Order;
 
 /// Marks "none" in index columns.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -63,6 +66,8 @@ pub struct Program {
     pub(crate) first_queue: Vec<u32>,
     pub(crate) multiplicity: Vec<u64>,
     pub(crate) meetings: Meetings,
+    /// Shared by clones: work may change, the order does not.
+    pub(crate) order: Option<Arc<Order>>,
     names: Vec<Names>,
 }
 
@@ -111,6 +116,7 @@ impl Program {
             multiplicity: job.classes.iter().map(|class| class.multiplicity.max(1)).collect(),
             names: job.classes.iter().map(|class| class.graph.names.clone()).collect(),
             meetings: Meetings::default(),
+            order: None,
             first,
             first_queue,
         };
@@ -118,6 +124,7 @@ impl Program {
         program.fill_nodes(job);
         program.fill_edges(job);
         program.meetings = meeting::compile(job, &program)?;
+        program.order = Order::of(&program).map(Arc::new);
         Ok(program)
     }
 

@@ -10,6 +10,7 @@ use crate::fluid::Sharers;
 use crate::general;
 use crate::noise::Noise;
 use crate::options::{Discipline, Path, SimOptions};
+use crate::ordered;
 use crate::program::Program;
 use crate::state::Columns;
 use crate::timeline::{ClassTimeline, Timeline};
@@ -38,10 +39,13 @@ impl Program {
         let disciplines = self.disciplines(options)?;
         let sharers = Sharers::new(self, options)?;
         let plain = disciplines.iter().all(|d| *d == Discipline::Fifo) && sharers.is_empty();
-        let (columns, finished) = if plain && options.path == Path::Auto {
-            fast::run(self, iterations, free, noise)
-        } else {
-            general::run(self, iterations, &free, noise, disciplines, sharers)
+        let order = self.order.as_deref().filter(|order| order.holds_for(iterations));
+        let (columns, finished) = match (options.path, order) {
+            (Path::Auto, Some(order)) if plain && noise.is_none() => {
+                ordered::run(self, order, iterations, &free)
+            }
+            (Path::Auto | Path::Fast, _) if plain => fast::run(self, iterations, free, noise),
+            _ => general::run(self, iterations, &free, noise, disciplines, sharers),
         };
         if finished < tasks as u64 {
             return Err(deadlock::explain(self, &columns, finished));

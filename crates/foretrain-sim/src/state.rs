@@ -15,6 +15,26 @@ impl Columns {
     pub(crate) fn new(tasks: usize) -> Self {
         Self { start: vec![0; tasks], end: vec![UNFINISHED; tasks], wait: vec![0; tasks] }
     }
+
+    /// How much later everything in an iteration of `nodes` tasks is than in the one before; `None`
+    /// if that differs from task to task.
+    pub(crate) fn shift_of(&self, iteration: usize, nodes: usize) -> Option<i64> {
+        let to = iteration * nodes;
+        let from = to.checked_sub(nodes)?;
+        let shift = |column: &[i64], i: usize| column[to + i] - column[from + i];
+        let by = if nodes > 0 { shift(&self.end, 0) } else { 0 };
+        (0..nodes).all(|i| shift(&self.end, i) == by && shift(&self.start, i) == by).then_some(by)
+    }
+
+    /// Fills an iteration with the times of the one before, that much later.
+    pub(crate) fn repeat(&mut self, iteration: usize, nodes: usize, by: i64) {
+        for to in iteration * nodes..(iteration + 1) * nodes {
+            let from = to - nodes;
+            self.start[to] = self.start[from].saturating_add(by);
+            self.end[to] = self.end[from].saturating_add(by);
+            self.wait[to] = self.wait[from];
+        }
+    }
 }
 
 /// A meeting under way.

@@ -214,6 +214,17 @@ proptest! {
     }
 
     #[test]
+    fn all_paths_agree_where_edges_fix_the_order_of_queues(
+        plans in prop::collection::vec(plan(), 1..4), iterations in 1u32..14,
+    ) {
+        let job = job(&plans, true);
+        let on = |path| simulate(&job, &SimOptions { path, ..options(iterations) }).unwrap();
+        let auto = on(Path::Auto);
+        prop_assert_eq!(&auto, &on(Path::Fast));
+        prop_assert_eq!(&auto, &on(Path::General));
+    }
+
+    #[test]
     fn the_order_of_nodes_changes_no_time_if_priorities_are_distinct(
         plan in plan(), seed in any::<u64>(),
         discipline in prop::sample::select(

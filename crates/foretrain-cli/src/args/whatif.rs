@@ -73,7 +73,7 @@ Changes:
   faster host x2               all host work
   no sync(*Synchronize*)       waits of the host; no sync(event-wait): of streams for each other
   fuse                         elementwise kernels in a row become one
-  slow rank 3 x1.3             all work of one rank
+  slow rank 3 x1.3             kernels and copies of one rank
   fastest rank everywhere      ranks that do the same work do it as fast as the fastest
 Queries select by kind and name, module:, phase:, queue:, group:, work>10us and more.
 

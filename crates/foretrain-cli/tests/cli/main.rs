@@ -13,3 +13,4 @@ mod network;
 mod readme;
 mod streaming;
 mod support;
+mod whatif;

@@ -26,6 +26,9 @@ impl fmt::Display for Query {
             }
             Self::Not(inner) => write!(f, "!({inner})"),
             Self::And(all) if all.is_empty() => f.write_str("all"),
+            Self::And(all) if let [Self::Kind(kind), Self::Name(glob)] = &all[..] => {
+                write!(f, "{kind}({})", Quoted(glob.as_str()))
+            }
             Self::Or(any) if any.is_empty() => f.write_str("!all"),
             Self::And(all) => join(f, all, " & "),
             Self::Or(any) => join(f, any, " | "),

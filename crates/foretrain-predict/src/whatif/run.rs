@@ -2,14 +2,14 @@
 
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Nanos, Result};
-use foretrain_graph::NodeId;
+use foretrain_graph::{Job, NodeId};
 use foretrain_sim::{Program, SimOptions, Timeline};
 
 use super::answer::Outcome;
 use super::sketch::Sketch;
 use crate::breakdown::Owner;
 use crate::scale::simulate::{busy, per_step, steady_step, window};
-use crate::scale::steady::{engine_options, settle};
+use crate::scale::steady::{engine_options, settle, settled};
 
 impl Sketch<'_> {
     /// Simulates the job. `before` is the baseline's step time, to which a modelled change's
@@ -46,7 +46,7 @@ impl Sketch<'_> {
         }
         let straggling = 0.5 * straggling.nanos() as f64 / value;
         let saved = before.map_or(0.0, |before| (before - step).nanos() as f64 / value);
-        let spread = self.base.spread.hypot(communication).hypot(straggling);
+        let spread = self.base.spread.hypot(communication.hypot(straggling));
         let spread = spread.hypot(self.spread * saved.abs());
         let step_time = Estimate::with_relative_spread(step, spread);
         let replicas = self.ground.draft.replicas;
@@ -66,6 +66,18 @@ impl Sketch<'_> {
         })
     }
 
+    /// Step time of one class if it never waited for another.
+    pub(super) fn step_alone(&self, class: usize) -> Result<Nanos> {
+        let mut graph = self.graph(class).clone();
+        for (index, &work) in self.work[class].iter().enumerate() {
+            graph.set_work(NodeId::from_index(index), work);
+        }
+        for (id, cost) in &self.costs[class] {
+            graph.set_work(*id, cost.time.value);
+        }
+        settled(&Job::uniform(graph, 1), &[]).map(|(step, _)| step)
+    }
+
     /// Whether any communication's time is.
     fn is_uncertain(&self) -> bool {
         let mut costs = self.costs.iter().flatten();
@@ -80,7 +92,7 @@ impl Sketch<'_> {
     ) -> Result<(Timeline, Nanos, bool)> {
         for (class, costs) in self.costs.iter().enumerate() {
             for (id, cost) in costs {
-                program.set_work(class, NodeId::new(id.get()), pick(&cost.time) + cost.wait);
+                program.set_work(class, *id, pick(&cost.time) + cost.wait);
             }
         }
         settle(program, options.clone(), self.repeats(), &self.graph(0).meta.source)

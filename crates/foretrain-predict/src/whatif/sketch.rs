@@ -106,7 +106,7 @@ impl<'a> Sketch<'a> {
         graph.node_ids().filter(is_own).collect()
     }
 
-    /// Gives nodes of a class new work; returns how much less they have in all.
+    /// Gives nodes of a class new work.
     pub(super) fn rework(
         &mut self,
         class: usize,

@@ -1,6 +1,7 @@
 //! Communication: none, and whether there is any to change.
 
 use foretrain_core::{InputError, Result};
+use foretrain_rewrite::collectives;
 
 use crate::whatif::sketch::Sketch;
 
@@ -17,8 +18,10 @@ pub(super) fn none(sketch: &mut Sketch<'_>) -> Result<()> {
 
 /// A change of the network that changes nothing would be taken for an answer.
 pub(super) fn check_there_is_some(sketch: &Sketch<'_>) -> Result<()> {
-    let talks = sketch.classes().any(|class| !sketch.communication(class).is_empty());
-    let alone = sketch.ground.draft.gpus == 1;
+    // Of the job as drafted: what an earlier change of the scenario took away is no mistake.
+    let draft = &sketch.ground.draft;
+    let talks = draft.job.classes.iter().any(|class| collectives(&class.graph).next().is_some());
+    let alone = draft.gpus == 1;
     match talks {
         true => Ok(()),
         false if alone => Err(InputError::new("a job of one GPU does not communicate")

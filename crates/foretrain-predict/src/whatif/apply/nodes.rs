@@ -48,16 +48,16 @@ fn change(
     Ok(())
 }
 
-/// The nodes of each class. Conditions see the graph as it was before any change.
+/// The nodes of each class. Conditions see work as it was before any change. What an earlier change
+/// of the scenario took away is no mistake.
 fn selected(sketch: &Sketch<'_>, query: &Query) -> Result<Vec<NodeSet>> {
-    let graphs = sketch.ground.draft.job.classes.iter();
-    let mut sets: Vec<NodeSet> = graphs.map(|class| class.graph.select(query)).collect();
-    if sets.iter().all(NodeSet::is_empty) {
+    let sets: Vec<NodeSet> =
+        sketch.classes().map(|class| sketch.graph(class).select(query)).collect();
+    let mut recorded = sketch.ground.draft.job.classes.iter();
+    if sets.iter().all(NodeSet::is_empty)
+        && recorded.all(|class| class.graph.select(query).is_empty())
+    {
         return Err(nothing_matched(query, sketch.graph(0)));
-    }
-    // Ranks that were split off an original one share its graph.
-    for class in sets.len()..sketch.positions.len() {
-        sets.push(sketch.graph(class).select(query));
     }
     Ok(sets)
 }

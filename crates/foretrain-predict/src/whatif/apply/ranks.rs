@@ -6,8 +6,8 @@ use foretrain_graph::{NodeKind, RankClass};
 use crate::roles::Role;
 use crate::whatif::sketch::Sketch;
 
-/// One rank does all its own work slower: kernels, copies, host. A rank that others stand for is
-/// taken out of them first.
+/// One rank's device is slower: its kernels and copies take so many times as long; without a device,
+/// its host work. A rank that others stand for is taken out of them first.
 pub(super) fn slow(sketch: &mut Sketch<'_>, rank: u32, factor: f64) -> Result<()> {
     let gpus = sketch.ground.draft.gpus;
     if rank >= gpus {
@@ -29,7 +29,11 @@ pub(super) fn slow(sketch: &mut Sketch<'_>, rank: u32, factor: f64) -> Result<()
     };
     let class =
         if sketch.job().classes[class].multiplicity > 1 { split_off(sketch, class) } else { class };
-    let own = sketch.own_work(class, |_, _| true);
+    let on_device = |kind| matches!(kind, NodeKind::Kernel | NodeKind::Copy);
+    let mut own = sketch.own_work(class, |_, kind| on_device(kind));
+    if own.is_empty() {
+        own = sketch.own_work(class, |_, _| true);
+    }
     sketch.rework(class, own, |_, work| work.scale(factor));
     Ok(())
 }
@@ -54,28 +58,72 @@ const KINDS: [&[NodeKind]; 4] = [
     &[NodeKind::DataLoad],
 ];
 
-/// Ranks that share a group other than a pipeline's do the same work; each kind of it then takes
-/// all of them as long as the rank that has least of it. Nobody is late at random.
+/// Ranks that share a group other than a pipeline's do the same work. Where they are in the same
+/// groups throughout, each becomes the one whose step alone is shortest; else each kind of work
+/// takes each of them as long as the one that has least of it. Nobody is late at random.
 pub(super) fn all_like_the_fastest(sketch: &mut Sketch<'_>) -> Result<()> {
     if sketch.positions.len() < 2 {
         return Err(InputError::new("one rank stands for all, so none is faster than another")
             .hint("give the traces of several ranks"));
     }
     let alike = alike(sketch);
-    for kinds in KINDS {
-        let total: Vec<Nanos> = sketch.classes().map(|class| total(sketch, class, kinds)).collect();
-        for class in sketch.classes() {
-            let peers = sketch.classes().filter(|&peer| alike[peer] == alike[class]);
-            let least = peers.map(|peer| total[peer]).min().unwrap_or(total[class]);
-            if least < total[class] {
-                let factor = least.nanos() as f64 / total[class].nanos() as f64;
-                let own = sketch.own_work(class, |_, kind| kinds.contains(&kind));
-                sketch.rework(class, own, |_, work| work.scale(factor));
-            }
+    for leader in sketch.classes().filter(|&class| alike[class] == class) {
+        let peers: Vec<usize> = sketch.classes().filter(|&peer| alike[peer] == leader).collect();
+        if peers.len() < 2 {
+            continue;
+        }
+        let groups = group_names(sketch, leader);
+        if peers.iter().all(|&peer| group_names(sketch, peer) == groups) {
+            copy_the_fastest(sketch, &peers)?;
+        } else {
+            level(sketch, &peers);
         }
     }
     sketch.is_late = false;
     Ok(())
+}
+
+/// Makes every peer the one whose step without the others is shortest.
+fn copy_the_fastest(sketch: &mut Sketch<'_>, peers: &[usize]) -> Result<()> {
+    let mut fastest = (Nanos::MAX, peers[0]);
+    for &peer in peers {
+        fastest = fastest.min((sketch.step_alone(peer)?, peer));
+    }
+    let (_, fastest) = fastest;
+    let graph = sketch.graph(fastest).clone();
+    for &peer in peers {
+        sketch.job_mut().classes[peer].graph = graph.clone();
+        sketch.work[peer] = sketch.work[fastest].clone();
+        sketch.costs[peer] = sketch.costs[fastest].clone();
+        sketch.positions[peer] = sketch.positions[fastest];
+    }
+    let rank = sketch.origin(fastest).origin.rank;
+    let count = peers.len();
+    sketch.notes.push(format!("fastest rank everywhere: {count} ranks become as rank {rank}"));
+    Ok(())
+}
+
+/// Gives every kind of work of the peers the least total that any of them has.
+fn level(sketch: &mut Sketch<'_>, peers: &[usize]) {
+    for kinds in KINDS {
+        let totals: Vec<Nanos> = peers.iter().map(|&peer| total(sketch, peer, kinds)).collect();
+        let least = totals.iter().copied().min().unwrap_or(Nanos::ZERO);
+        for (&peer, total) in peers.iter().zip(totals) {
+            if least < total {
+                let factor = least.nanos() as f64 / total.nanos() as f64;
+                let own = sketch.own_work(peer, |_, kind| kinds.contains(&kind));
+                sketch.rework(peer, own, |_, work| work.scale(factor));
+            }
+        }
+    }
+}
+
+/// The groups of a class, in order of their names.
+fn group_names(sketch: &Sketch<'_>, class: usize) -> Vec<String> {
+    let mut names: Vec<String> =
+        sketch.graph(class).groups.iter().map(|group| group.name.clone()).collect();
+    names.sort_unstable();
+    names
 }
 
 fn total(sketch: &Sketch<'_>, class: usize, kinds: &[NodeKind]) -> Nanos {

@@ -24,7 +24,7 @@ pub enum Change {
     Latency(f64),
     /// `cluster=NAME`: another machine, by name or by the file that defines it.
     Cluster(String),
-    /// `device=h100`: another device in the same nodes.
+    /// `device=h100-sxm`: another device in the same nodes.
     Device(String),
     /// `buckets=50MiB`: cap of all gradient buckets.
     Buckets(Bytes),
@@ -39,7 +39,7 @@ pub enum Change {
     Input(f64),
     /// `gpus=64`: job size.
     Gpus(u32),
-    /// `slow rank 3 x1.3`: all work of one rank.
+    /// `slow rank 3 x1.3`: device work of one rank.
     SlowRank(u32, f64),
     /// `no sync(*Synchronize*)`: waits of the host, or (`event-wait`) of streams for each other.
     NoSync(Glob),
@@ -81,18 +81,28 @@ pub(super) const FACTORS: [(&str, fn(f64) -> Change); 6] = [
 pub(super) const KEYS: [&str; 6] =
     ["cluster", "device", "buckets", "precision", "loader-workers", "gpus"];
 
+const TIMES: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+const SIZES: [(u64, &str); 4] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
+
+/// A quantity in the largest unit of which it is a whole number.
+fn whole(quantity: u64, units: &[(u64, &str)]) -> String {
+    let fits = |(size, _): &&(u64, &str)| quantity.is_multiple_of(*size);
+    let (size, unit) = units.iter().find(fits).copied().unwrap_or((1, ""));
+    format!("{}{unit}", quantity / size)
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scale(nodes, factor) => write!(f, "{nodes} x{factor}"),
-            Self::Set(nodes, time) => write!(f, "{nodes} = {}ns", time.nanos()),
+            Self::Set(nodes, time) => write!(f, "{nodes} = {}", whole(time.nanos() as u64, &TIMES)),
             Self::Remove(nodes) => write!(f, "remove {nodes}"),
             Self::Bandwidth(factor) => write!(f, "bandwidth x{factor}"),
             Self::Nic(factor) => write!(f, "nic x{factor}"),
             Self::Latency(factor) => write!(f, "latency x{factor}"),
             Self::Cluster(name) => write!(f, "cluster={name}"),
             Self::Device(name) => write!(f, "device={name}"),
-            Self::Buckets(cap) => write!(f, "buckets={}B", cap.get()),
+            Self::Buckets(cap) => write!(f, "buckets={}", whole(cap.get(), &SIZES)),
             Self::Batch(factor) => write!(f, "batch x{factor}"),
             Self::Precision(dtype) => write!(f, "precision={dtype}"),
             Self::LoaderWorkers(None, to) => write!(f, "loader-workers={to}"),

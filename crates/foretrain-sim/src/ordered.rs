@@ -1,0 +1,241 @@
+//! The ordered path: edges fix the order of every queue.
+//!
+//! Then nothing is left to decide while time passes. Units (a task, or all members of a meeting)
+//! are laid out once so that each comes after all it waits for in its iteration, and a run is one
+//! pass over them per iteration: the start is the latest of what it waits for, its queue included.
+//! No heap is needed, and once the times of an iteration repeat those of the one before, shifted,
+//! so do all later ones.
+
+use crate::program::{NONE, Program};
+use crate::state::Columns;
+
+/// An edge as its target sees it.
+#[derive(Clone, Copy, Debug)]
+struct InEdge {
+    lag: i64,
+    src: u32,
+    distance: u16,
+}
+
+/// How the units of an iteration follow each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    /// Slots, or the number of slots plus a meeting.
+    units: Vec<u32>,
+    in_first: Vec<u32>,
+    incoming: Vec<InEdge>,
+    /// The slot before on the same queue; of a queue's first, its last in the iteration before.
+    before: Vec<(u32, u16)>,
+    /// Whether iterations follow each other on every queue.
+    wraps: bool,
+    furthest: u16,
+}
+
+impl Order {
+    /// The order of a program; `None` if edges leave that of some queue open.
+    pub(crate) fn of(program: &Program) -> Option<Self> {
+        let nodes = program.node_count();
+        let (in_first, incoming) = incoming(program);
+        let units = units(program)?;
+        let mut order = Self {
+            units,
+            in_first,
+            incoming,
+            before: vec![(NONE, 0); nodes],
+            wraps: true,
+            furthest: program.distant.last().map_or(0, |&(distance, _)| distance),
+        };
+        order.chain(program)?;
+        Some(order)
+    }
+
+    /// Whether runs of so many iterations have a fixed order.
+    pub(crate) fn holds_for(&self, iterations: usize) -> bool {
+        self.wraps || iterations <= 1
+    }
+
+    fn chain(&mut self, program: &Program) -> Option<()> {
+        let nodes = program.node_count();
+        let mut first = vec![NONE; program.queues.len()];
+        let mut last = first.clone();
+        for &unit in &self.units {
+            let single = [unit];
+            let members = match (unit as usize).checked_sub(nodes) {
+                Some(meeting) => program.meetings.members(meeting),
+                None => &single[..],
+            };
+            for &slot in members {
+                let queue = program.queue[slot as usize] as usize;
+                match last[queue] {
+                    NONE => first[queue] = slot,
+                    before if self.joins(before, slot, 0) => {
+                        self.before[slot as usize] = (before, 0);
+                    }
+                    _ => return None,
+                }
+                last[queue] = slot;
+            }
+        }
+        for (&first, &last) in first.iter().zip(&last).filter(|(first, _)| **first != NONE) {
+            self.before[first as usize] = (last, 1);
+            self.wraps &= self.joins(last, first, 1);
+        }
+        Some(())
+    }
+
+    fn joins(&self, src: u32, dst: u32, distance: u16) -> bool {
+        self.reaching(dst as usize).iter().any(|edge| edge.src == src && edge.distance == distance)
+    }
+
+    fn reaching(&self, slot: usize) -> &[InEdge] {
+        &self.incoming[self.in_first[slot] as usize..self.in_first[slot + 1] as usize]
+    }
+}
+
+/// Edges by target.
+fn incoming(program: &Program) -> (Vec<u32>, Vec<InEdge>) {
+    let nodes = program.node_count();
+    let mut first = vec![0_u32; nodes + 1];
+    for edge in &program.out {
+        first[edge.dst as usize + 1] += 1;
+    }
+    for slot in 0..nodes {
+        first[slot + 1] += first[slot];
+    }
+    let mut cursor = first.clone();
+    let mut incoming = vec![InEdge { lag: 0, src: 0, distance: 0 }; program.out.len()];
+    for src in 0..nodes {
+        for edge in program.out_of(src) {
+            let at = &mut cursor[edge.dst as usize];
+            incoming[*at as usize] =
+                InEdge { lag: edge.lag, src: src as u32, distance: edge.distance };
+            *at += 1;
+        }
+    }
+    (first, incoming)
+}
+
+/// Units so that each follows all it waits for within the iteration; `None` if they wait in a
+/// circle.
+fn units(program: &Program) -> Option<Vec<u32>> {
+    let nodes = program.node_count();
+    let meetings = &program.meetings;
+    let unit_of = |slot: usize| match meetings.of[slot] {
+        NONE => slot,
+        meeting => nodes + meeting as usize,
+    };
+    let mut pending = vec![0_u32; nodes + meetings.len()];
+    for edge in program.out.iter().filter(|edge| edge.distance == 0) {
+        pending[unit_of(edge.dst as usize)] += 1;
+    }
+    let singles = (0..nodes).filter(|&slot| meetings.of[slot] == NONE);
+    let all: Vec<u32> =
+        singles.chain(nodes..nodes + meetings.len()).map(|unit| unit as u32).collect();
+    let mut units = Vec::with_capacity(all.len());
+    // The latest first, so that chains stay together: their times are in the cache then.
+    let mut stack: Vec<u32> =
+        all.iter().rev().copied().filter(|&unit| pending[unit as usize] == 0).collect();
+    while let Some(unit) = stack.pop() {
+        units.push(unit);
+        let single = [unit];
+        let members = match (unit as usize).checked_sub(nodes) {
+            Some(meeting) => meetings.members(meeting),
+            None => &single[..],
+        };
+        for &slot in members {
+            for edge in program.out_of(slot as usize).iter().filter(|edge| edge.distance == 0) {
+                let target = unit_of(edge.dst as usize);
+                pending[target] -= 1;
+                if pending[target] == 0 {
+                    stack.push(target as u32);
+                }
+            }
+        }
+    }
+    (units.len() == all.len()).then_some(units)
+}
+
+/// Runs a program whose queues are free at the times in `free`.
+pub(crate) fn run(
+    program: &Program,
+    order: &Order,
+    iterations: usize,
+    free: &[i64],
+) -> (Columns, u64) {
+    let nodes = program.node_count();
+    let mut columns = Columns::new(nodes * iterations);
+    // Shift of the last iterations, and how many in a row have it.
+    let mut settled: (i64, u16) = (0, 0);
+    for iteration in 0..iterations {
+        if settled.1 >= order.furthest.max(1) {
+            columns.repeat(iteration, nodes, settled.0);
+            continue;
+        }
+        pass(program, order, iteration, free, &mut columns);
+        settled = match columns.shift_of(iteration, nodes) {
+            Some(by) if by == settled.0 => (by, settled.1 + 1),
+            Some(by) => (by, 1),
+            None => (0, 0),
+        };
+    }
+    (columns, (nodes * iterations) as u64)
+}
+
+fn pass(program: &Program, order: &Order, iteration: usize, free: &[i64], columns: &mut Columns) {
+    let nodes = program.node_count();
+    let base = iteration * nodes;
+    for &unit in &order.units {
+        let Some(meeting) = (unit as usize).checked_sub(nodes) else {
+            let slot = unit as usize;
+            let start = start(program, order, iteration, slot, free, columns);
+            columns.start[base + slot] = start;
+            columns.end[base + slot] = start.saturating_add(program.work[slot]);
+            continue;
+        };
+        let members = program.meetings.members(meeting);
+        let (mut latest, mut transfer) = (0, 0);
+        for &member in members {
+            let slot = member as usize;
+            let start = start(program, order, iteration, slot, free, columns);
+            columns.start[base + slot] = start;
+            latest = latest.max(start);
+            transfer = transfer.max(program.work[slot]);
+        }
+        for &member in members {
+            let index = base + member as usize;
+            columns.wait[index] = latest - columns.start[index];
+            columns.end[index] = latest.saturating_add(transfer);
+        }
+    }
+}
+
+/// The latest of what a task waits for.
+fn start(
+    program: &Program,
+    order: &Order,
+    iteration: usize,
+    slot: usize,
+    free: &[i64],
+    columns: &Columns,
+) -> i64 {
+    let nodes = program.node_count();
+    let (before, distance) = order.before[slot];
+    let mut start = match iteration.checked_sub(usize::from(distance)) {
+        Some(of) => columns.end[of * nodes + before as usize],
+        None => free[program.queue[slot] as usize],
+    };
+    for edge in order.reaching(slot) {
+        let Some(of) = iteration.checked_sub(usize::from(edge.distance)) else { continue };
+        let source = of * nodes + edge.src as usize;
+        let end = columns.end[source];
+        let ready = if edge.lag < 0 {
+            // It lets go early, but never before it started to make progress.
+            let begun = columns.start[source] + columns.wait[source];
+            end.saturating_add(edge.lag).max(begun)
+        } else {
+            end.saturating_add(edge.lag)
+        };
+        start = start.max(ready);
+    }
+    start
+}
