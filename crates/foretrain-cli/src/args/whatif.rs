@@ -64,7 +64,8 @@ Changes:
   latency x0.5                 launch and hops of communication
   cluster=NAME, device=NAME    another machine; another device in the same nodes
   gpus=64, batch x2            job size; samples per replica and step
-  buckets=50MiB                gradient buckets, where they have to be built
+  buckets=50MiB                gradient buckets of DDP
+  strategy=fsdp                how replicas are synchronised (see foretrain strategies)
   precision=bf16               computation and messages that run in a wider type
   input x0, loader-workers=8   waiting for input; workers that fetch it (2->8: recorded with 2)
   no communication             none at all

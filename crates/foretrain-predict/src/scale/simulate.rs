@@ -37,6 +37,11 @@ impl Draft {
     pub(crate) fn batches(&self) -> u32 {
         batches(&self.inserted)
     }
+
+    /// What strategies had to say.
+    pub(crate) fn notes(&self) -> &[String] {
+        self.inserted.first().map_or(&[], |applied| &applied.notes)
+    }
 }
 
 /// One job size, simulated with usual times of communication.

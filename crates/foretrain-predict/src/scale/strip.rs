@@ -11,8 +11,8 @@ use super::layout::Layout;
 use crate::roles::Role;
 
 /// Leaves the order that data-parallel collectives imposed, and takes their time. Where the recording
-/// shows no gradients, each reduction counts as one that becomes ready where it was launched.
-pub(super) fn strip_synchronisation(graph: &mut StepGraph, layout: &Layout) {
+/// shows no gradients, each reduction counts as one that becomes ready where it was launched; returns whether that was so.
+pub(super) fn strip_synchronisation(graph: &mut StepGraph, layout: &Layout) -> bool {
     use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter};
     let synchronises = |kind| matches!(kind, AllReduce | ReduceScatter | AllGather | Broadcast);
     let nodes: Vec<NodeId> = collectives(graph)
@@ -22,10 +22,12 @@ pub(super) fn strip_synchronisation(graph: &mut StepGraph, layout: &Layout) {
         })
         .map(|node| node.id)
         .collect();
-    if graph.node_attributes.column(GRADIENT_BYTES).is_none() {
+    let by_bucket = graph.node_attributes.column(GRADIENT_BYTES).is_none();
+    if by_bucket {
         gradients_of_buckets(graph, &nodes);
     }
     strategy::strip(graph, nodes);
+    by_bucket
 }
 
 fn gradients_of_buckets(graph: &mut StepGraph, nodes: &[NodeId]) {

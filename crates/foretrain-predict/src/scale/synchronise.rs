@@ -35,9 +35,7 @@ impl Base<'_> {
         if !(class.layout.lacks_synchronisation() || replaces) || !has_backward(graph) {
             return Ok(nothing);
         }
-        if replaces {
-            strip_synchronisation(graph, &class.layout);
-        }
+        let by_bucket = replaces && strip_synchronisation(graph, &class.layout);
         if replicas <= 1 && options.strategy.is_none() {
             return Ok(nothing);
         }
@@ -50,10 +48,14 @@ impl Base<'_> {
             None => Arc::new(ddp(options, costs.copies.is_some())?),
         };
         let applied = strategy.apply(graph, &costs, &self.part(class));
-        match costs.failed.into_inner() {
-            Some(error) => Err(error),
-            None => applied,
+        if let Some(error) = costs.failed.into_inner() {
+            return Err(error);
         }
+        let mut applied = applied?;
+        if by_bucket && options.gradient_bytes.is_none() {
+            applied.notes.push("the recording shows no gradient sizes: its buckets count as gradients, so none gets smaller".into());
+        }
+        Ok(applied)
     }
 
     /// Each rank of a replica synchronises its own part of the model.

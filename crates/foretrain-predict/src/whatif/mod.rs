@@ -15,9 +15,13 @@ mod setting;
 mod sketch;
 mod standard;
 
+use std::sync::Arc;
+
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
+use foretrain_rewrite::BucketCaps;
+use foretrain_rewrite::strategy::Registry;
 use rayon::prelude::*;
 
 use crate::devices::recorded_cluster;
@@ -85,6 +89,7 @@ fn answer(start: Start, catalogue: &Catalogue, options: &WhatIfOptions) -> Resul
         cluster,
         latency: 1.0,
         buckets: predict.buckets,
+        strategy: None,
     };
     let is_standard = options.scenarios.is_empty() && options.sweeps.is_empty();
     let mut asked: Vec<Asked> = vec![Asked::whole(&Scenario::default())];
@@ -235,6 +240,43 @@ fn by_device(settings: &[Setting]) -> Vec<Cluster> {
     clusters
 }
 
+/// What the job's structure depends on.
+#[derive(PartialEq)]
+struct Key {
+    base: usize,
+    gpus: u32,
+    buckets: BucketCaps,
+    strategy: Option<String>,
+    /// Strategies decide by costs.
+    cluster: Option<Cluster>,
+}
+
+impl Key {
+    fn new(base: usize, setting: &Setting, predict: &PredictOptions, on: &Base<'_>) -> Self {
+        let other_buckets = setting.buckets != predict.buckets;
+        let strategy = match &setting.strategy {
+            Some(passes) => Some(passes.clone()),
+            // Other buckets than were recorded; what copies them is in the recording.
+            None if other_buckets && on.ranks.lead().layout.synchronises() => {
+                let BucketCaps { first, other } = setting.buckets;
+                Some(format!("fuse({}B, first={}B)", other.get(), first.get()))
+            }
+            None => None,
+        };
+        let decides = strategy.is_some() || predict.strategy.is_some();
+        let cluster = decides.then(|| setting.cluster.clone());
+        Self { base, gpus: setting.gpus, buckets: setting.buckets, strategy, cluster }
+    }
+
+    fn options(&self, predict: &PredictOptions) -> Result<PredictOptions> {
+        let mut options = PredictOptions { buckets: self.buckets, ..predict.clone() };
+        if let Some(passes) = &self.strategy {
+            options.strategy = Some(Arc::new(Registry::builtin().parse(passes)?));
+        }
+        Ok(options)
+    }
+}
+
 /// What scenarios share.
 struct Stage<'a> {
     settings: &'a [Setting],
@@ -255,19 +297,21 @@ impl<'a> Stage<'a> {
         predict: &PredictOptions,
     ) -> std::result::Result<Self, (usize, InputError)> {
         let (mut base_of, mut ground_of) = (Vec::new(), Vec::new());
-        let mut keys: Vec<(usize, u32, foretrain_rewrite::BucketCaps)> = Vec::new();
+        let mut keys: Vec<Key> = Vec::new();
         let mut grounds = Vec::new();
         for (i, setting) in settings.iter().enumerate() {
             let device = &setting.cluster.node.device;
             let of = |base: &Base<'_>| base.cluster.node.device == *device;
             let base = bases.iter().position(of).unwrap_or(0);
-            let key = (base, setting.gpus, setting.buckets);
+            let key = Key::new(base, setting, predict, &bases[base]);
             let ground = match keys.iter().position(|known| *known == key) {
                 Some(known) => known,
                 None => {
-                    let options = PredictOptions { buckets: setting.buckets, ..predict.clone() };
                     let on = Base { cluster: &setting.cluster, ..bases[base].clone() };
-                    let ground = on.draft(setting.gpus, &options).and_then(Ground::new);
+                    let ground = key
+                        .options(predict)
+                        .and_then(|options| on.draft(setting.gpus, &options))
+                        .and_then(Ground::new);
                     grounds.push(ground.map_err(|error| (i, error))?);
                     keys.push(key);
                     keys.len() - 1

@@ -1,4 +1,4 @@
-//! Where a scenario runs: job size, machine, gradient buckets.
+//! Where a scenario runs: job size, machine, gradient buckets or another strategy.
 
 use foretrain_core::Result;
 use foretrain_hardware::{Catalogue, Cluster};
@@ -6,7 +6,7 @@ use foretrain_rewrite::BucketCaps;
 
 use super::language::{Change, Scenario};
 
-/// Job size, machine and gradient buckets.
+/// Job size, machine, gradient buckets or another strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
     pub(super) gpus: u32,
@@ -14,6 +14,8 @@ pub(super) struct Setting {
     /// Factor on the latency of communication.
     pub(super) latency: f64,
     pub(super) buckets: BucketCaps,
+    /// Passes of the strategy, where a scenario names one.
+    pub(super) strategy: Option<String>,
 }
 
 impl Setting {
@@ -28,7 +30,11 @@ impl Setting {
                     setting.cluster.node.device = catalogue.device(name)?.clone();
                 }
                 Change::Gpus(gpus) => setting.gpus = *gpus,
-                Change::Buckets(cap) => setting.buckets = BucketCaps::uniform(*cap),
+                Change::Buckets(cap) => {
+                    setting.buckets = BucketCaps::uniform(*cap);
+                    setting.strategy = None;
+                }
+                Change::Strategy(passes) => setting.strategy = Some(passes.clone()),
                 _ => {}
             }
         }

@@ -62,7 +62,7 @@ impl<'a> Sketch<'a> {
             is_late: true,
             batch: 1.0,
             spread: 0.0,
-            notes: Vec::new(),
+            notes: ground.draft.notes().to_vec(),
         })
     }
 

@@ -30,17 +30,13 @@ pub(super) fn check_there_is_some(sketch: &Sketch<'_>) -> Result<()> {
     }
 }
 
-/// Buckets are built where the recording has none.
-pub(super) fn check_buckets(sketch: &Sketch<'_>) -> Result<()> {
+/// A strategy, and buckets as a part of it, need several replicas.
+pub(super) fn check_synchronised(sketch: &Sketch<'_>) -> Result<()> {
     if sketch.ground.draft.inserted.iter().any(|inserted| !inserted.placed.is_empty()) {
         return Ok(());
     }
-    if sketch.base.ranks.lead().layout.synchronises() {
-        return Err(InputError::new(
-            "the recording synchronises its gradients itself, in buckets that are kept as they are",
-        )
-        .hint("buckets can be built for recordings of one replica: profile one GPU"));
-    }
-    Err(InputError::new("the job synchronises no gradients, so it has no buckets")
-        .hint("ask about several replicas: add `gpus=8`, or --gpus 8"))
+    Err(InputError::new(
+        "the job synchronises no gradients, so there is no strategy or bucket to change",
+    )
+    .hint("ask about several replicas: add `gpus=8`, or --gpus 8"))
 }

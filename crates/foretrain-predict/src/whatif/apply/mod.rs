@@ -34,7 +34,7 @@ pub(super) fn apply(sketch: &mut Sketch<'_>, change: &Change) -> Result<()> {
         Change::Fuse => fuse::fuse(sketch),
         Change::PerfectOverlap => overlap::perfect(sketch),
         Change::NoCommunication => communication::none(sketch),
-        Change::Buckets(_) => communication::check_buckets(sketch),
+        Change::Buckets(_) | Change::Strategy(_) => communication::check_synchronised(sketch),
         Change::Bandwidth(_) | Change::Nic(_) | Change::Latency(_) => {
             communication::check_there_is_some(sketch)
         }

@@ -28,6 +28,8 @@ pub enum Change {
     Device(String),
     /// `buckets=50MiB`: cap of all gradient buckets.
     Buckets(Bytes),
+    /// `strategy=fsdp`: how replicas are synchronised, as text of the pipeline builder.
+    Strategy(String),
     /// `batch x2`: samples per replica and step.
     Batch(f64),
     /// `precision=bf16`: element type of computation and gradients that ran in a wider one.
@@ -78,8 +80,8 @@ pub(super) const FACTORS: [(&str, fn(f64) -> Change); 6] = [
 ];
 
 /// The changes by a value behind an equals sign.
-pub(super) const KEYS: [&str; 6] =
-    ["cluster", "device", "buckets", "precision", "loader-workers", "gpus"];
+pub(super) const KEYS: [&str; 7] =
+    ["cluster", "device", "buckets", "strategy", "precision", "loader-workers", "gpus"];
 
 const TIMES: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
 const SIZES: [(u64, &str); 4] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
@@ -103,6 +105,7 @@ impl fmt::Display for Change {
             Self::Cluster(name) => write!(f, "cluster={name}"),
             Self::Device(name) => write!(f, "device={name}"),
             Self::Buckets(cap) => write!(f, "buckets={}", whole(cap.get(), &SIZES)),
+            Self::Strategy(passes) => write!(f, "strategy={passes}"),
             Self::Batch(factor) => write!(f, "batch x{factor}"),
             Self::Precision(dtype) => write!(f, "precision={dtype}"),
             Self::LoaderWorkers(None, to) => write!(f, "loader-workers={to}"),

@@ -4,6 +4,7 @@ use foretrain_core::quantity::{parse_size, parse_time};
 use foretrain_core::suggest::nearest;
 use foretrain_core::{DType, InputError, Result};
 use foretrain_graph::{Glob, Query};
+use foretrain_rewrite::strategy::Registry;
 
 use super::change::{Change, FACTORS, KEYS, PLAIN};
 use super::split::{at_last, stands_alone};
@@ -107,6 +108,10 @@ fn keyed(key: &str, value: &str) -> Result<Change> {
         "cluster" => Change::Cluster(value.to_owned()),
         "device" => Change::Device(value.to_owned()),
         "buckets" => Change::Buckets(parse_size(value)?),
+        "strategy" => {
+            Registry::builtin().parse(value)?;
+            Change::Strategy(value.to_owned())
+        }
         "precision" => match DType::parse(value) {
             Some(dtype) => Change::Precision(dtype),
             None => {

@@ -39,6 +39,8 @@ fn change() -> impl Strategy<Value = Change> {
         "[a-z0-9./#-]{1,12}".prop_map(Change::Cluster),
         "[a-z0-9-]{1,12}".prop_map(Change::Device),
         (1_u64..1 << 50).prop_map(|bytes| Change::Buckets(Bytes::new(bytes))),
+        prop::sample::select(vec!["ddp", "fuse(25MiB, first=1MiB) | compress(half)", "hsdp"])
+            .prop_map(|passes| Change::Strategy(passes.into())),
         prop::sample::select(vec![DType::F32, DType::Bf16, DType::F16]).prop_map(Change::Precision),
         (any::<Option<u32>>(), any::<u32>()).prop_map(|(a, b)| Change::LoaderWorkers(a, b)),
         (1_u32..).prop_map(Change::Gpus),
