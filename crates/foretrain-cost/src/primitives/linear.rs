@@ -1,21 +1,25 @@
 //! A cost that grows linearly with size, above a floor.
 
 use foretrain_core::{Bytes, Estimate, Nanos};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// `max(floor, offset + per_byte x bytes)`, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinearCost {
     /// What even the smallest buffer takes, in ns.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_negative")]
     pub floor_ns: f64,
-    /// Where the line meets zero bytes, in ns.
+    /// Where the line meets zero bytes, in ns; below zero where small buffers are quicker than the
+    /// line says.
+    #[serde(deserialize_with = "finite")]
     pub offset_ns: f64,
     /// Slope in ns per byte.
+    #[serde(deserialize_with = "not_negative")]
     pub ns_per_byte: f64,
     /// Relative standard deviation of measurements around the line.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_negative")]
     pub relative_spread: f64,
 }
 
@@ -88,6 +92,16 @@ pub struct LinearFit {
     pub median_error: f64,
     /// The largest absolute relative error.
     pub worst: f64,
+}
+
+fn finite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value.is_finite() { Ok(value) } else { Err(D::Error::custom("expected a finite number")) }
+}
+
+fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = finite(deserializer)?;
+    if value >= 0.0 { Ok(value) } else { Err(D::Error::custom("expected no negative number")) }
 }
 
 const ROUNDS: usize = 3;
