@@ -12,6 +12,7 @@ use super::collectives::Collectives;
 use super::read::Traces;
 use super::values;
 use crate::commands::hardware::Listed;
+use crate::commands::primitives::PEER_VERB;
 use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
 #[derive(Debug, Subcommand)]
@@ -23,7 +24,8 @@ pub(super) enum Verb {
     Predict(Box<Predict>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
-    /// Turn measurements of a cluster into a cluster file that other verbs take for --on.
+    /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
+    /// synchronisation primitives.
     Calibrate(Calibrate),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
@@ -41,6 +43,14 @@ pub(super) enum Verb {
         /// The verb; inspect-graph is what inspect prints for graphs.
         #[arg(value_parser = foretrain::report::json::ANSWERS)]
         answer: String,
+    },
+    /// The second process of `calibrate primitives`.
+    #[command(name = PEER_VERB, hide = true)]
+    Peer {
+        /// Of the first process, on this machine.
+        port: u16,
+        /// That tells the first process who this is.
+        token: u64,
     },
 }
 
@@ -192,6 +202,7 @@ impl From<Verb> for Command {
             }),
             Verb::Completions { shell } => Self::Print(super::completions(shell)),
             Verb::Schema { answer } => Self::Schema(answer),
+            Verb::Peer { port, token } => Self::Peer { port, token },
         }
     }
 }

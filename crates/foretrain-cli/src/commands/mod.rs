@@ -8,6 +8,7 @@ pub(crate) mod hardware;
 pub(crate) mod inspect;
 mod logs;
 pub(crate) mod predict;
+pub(crate) mod primitives;
 mod schema;
 pub(crate) mod validate;
 
@@ -21,10 +22,16 @@ pub(crate) enum Command {
     Predict(Box<predict::Options>),
     Collectives(Box<collectives::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
+    CalibratePrimitives(primitives::Options),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
     Schema(String),
+    /// Be the second process of a measurement.
+    Peer {
+        port: u16,
+        token: u64,
+    },
     /// Text that the command line itself can give.
     Print(Vec<u8>),
 }
@@ -43,10 +50,15 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Predict(options) => predict::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
+        Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),
         Command::Schema(verb) => schema::run(&verb, output),
+        Command::Peer { port, token } => {
+            foretrain::measure::serve(port, token)?;
+            Ok(Answer::Yes)
+        }
         Command::Print(text) => {
             output.answer(&String::from_utf8_lossy(&text))?;
             Ok(Answer::Yes)

@@ -6,7 +6,7 @@ use foretrain_core::stats::{median, robust_std};
 use foretrain_core::{Bytes, InputError, Result};
 
 use super::codec::Scheme;
-use super::linear::{LinearCost, LinearFit};
+use super::linear::{FARTHEST, LinearCost, LinearFit};
 use super::set::{CodecCost, Operation, Primitives};
 
 /// Measured times by operation and size.
@@ -66,9 +66,9 @@ impl Measured {
     /// Times that are kept at most, so that no table fills the memory.
     pub const MOST_TIMES: usize = 1 << 20;
 
-    /// Takes in one time; `false` if it is not positive and finite or there is no more room.
+    /// Takes in one time in ns; `false` if it is none or there is no more room.
     pub fn push(&mut self, operation: Operation, bytes: Bytes, ns: f64) -> bool {
-        if !(ns.is_finite() && ns > 0.0) || self.count >= Self::MOST_TIMES {
+        if !(ns > 0.0 && ns <= FARTHEST) || self.count >= Self::MOST_TIMES {
             return false;
         }
         self.times.entry((operation, bytes)).or_default().push(ns);
@@ -122,16 +122,22 @@ impl Measured {
                     lines.insert(operation, FittedLine { operation, fit, points });
                 }
                 None if points.is_empty() => {}
-                None => unfitted.push(Unfitted {
-                    operation,
-                    why: "a line takes two sizes at least, and there is one".into(),
-                }),
+                None => {
+                    let why = match points.len() {
+                        1 => "a line takes two sizes at least, and there is one",
+                        _ => "no line fits its times",
+                    };
+                    unfitted.push(Unfitted { operation, why: why.into() });
+                }
             }
         }
         for (one, other) in Scheme::ALL.into_iter().flat_map(halves) {
             if lines.contains_key(&one) && !lines.contains_key(&other) {
                 lines.remove(&one);
-                let why = format!("there is no line of {}, without which it is of no use", other.describe());
+                let why = format!(
+                    "there is no line of {}, without which it is of no use",
+                    other.describe()
+                );
                 unfitted.push(Unfitted { operation: one, why });
             }
         }
@@ -156,14 +162,11 @@ fn line(points: &[Point]) -> Option<LinearFit> {
     let mut fit = LinearCost::fit(&medians)?;
     let repeats: Vec<f64> = points.iter().map(|point| point.spread).collect();
     let repeats = median(&repeats).unwrap_or(0.0);
-    fit.cost.relative_spread = fit.cost.relative_spread.hypot(repeats);
+    fit.cost.relative_spread = fit.cost.relative_spread.hypot(repeats).min(FARTHEST);
     Some(fit)
 }
 
-fn assemble(
-    lines: &BTreeMap<Operation, FittedLine>,
-    source: &str,
-) -> (Primitives, Vec<Operation>) {
+fn assemble(lines: &BTreeMap<Operation, FittedLine>, source: &str) -> (Primitives, Vec<Operation>) {
     let cost = |operation| lines.get(&operation).map(|line| line.fit.cost);
     let mut assumed = Vec::new();
     let mut or_assumed = |operation, otherwise| {

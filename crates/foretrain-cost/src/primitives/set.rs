@@ -57,6 +57,7 @@ impl Operation {
         let mut words = word.split([' ', ':', '/']).filter(|word| !word.is_empty());
         let (first, scheme) = (words.next().unwrap_or_default(), words.next());
         let first = first.to_ascii_lowercase();
+        let scheme = if words.next().is_none() { scheme } else { Some(word) };
         match (first.as_str(), scheme) {
             ("send", None) => Ok(Self::Send),
             ("receive" | "recv", None) => Ok(Self::Receive),
@@ -65,8 +66,9 @@ impl Operation {
             ("copy", None) => Ok(Self::Copy),
             ("encode", Some(scheme)) => Ok(Self::Encode(Scheme::parse(scheme)?)),
             ("decode", Some(scheme)) => Ok(Self::Decode(Scheme::parse(scheme)?)),
-            _ => Err(InputError::new(format!("no primitive \"{word}\""))
-                .hint("primitives: send, receive, one-way, aggregate, copy, encode SCHEME, decode SCHEME")),
+            _ => Err(InputError::new(format!("no primitive \"{word}\"")).hint(
+                "primitives: send, receive, one-way, aggregate, copy, encode SCHEME, decode SCHEME",
+            )),
         }
     }
 }
@@ -188,6 +190,8 @@ mod tests {
             assert_eq!(Operation::parse(&one.describe()).unwrap(), one);
         }
         assert!(Operation::parse("encode").is_err() && Operation::parse("push").is_err());
+        assert!(Operation::parse("copy that").is_err());
+        assert!(Operation::parse("encode half twice").is_err());
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod inspect;
 mod inspect_graph;
 mod nccl;
 mod predict;
+mod primitives;
 mod validate;
 
 pub use calibrate::{
@@ -43,6 +44,7 @@ pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphRep
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
+pub use primitives::{CalibratePrimitivesReport, PrimitiveLineReport, PrimitivePointReport};
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
 };
@@ -54,8 +56,9 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 8] = [
+pub const ANSWERS: [&str; 9] = [
     "calibrate-collectives",
+    "calibrate-primitives",
     "collectives",
     "hardware",
     "inspect",
@@ -83,6 +86,7 @@ pub fn schema(answer: &str) -> Result<Value> {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let schema = match answer {
         "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
+        "calibrate-primitives" => generator.into_root_schema_for::<CalibratePrimitivesReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),

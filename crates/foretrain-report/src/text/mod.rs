@@ -13,6 +13,7 @@ mod inspect_graph;
 mod ledger;
 mod nccl;
 mod predict;
+mod primitives;
 mod sheet;
 mod table;
 pub mod units;
@@ -28,6 +29,7 @@ pub use hardware::{
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use predict::{PredictView, predict};
+pub use primitives::calibrate_primitives;
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;
 
