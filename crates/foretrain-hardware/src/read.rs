@@ -1,7 +1,6 @@
 //! From TOML text to its entries, and errors that name the line, the key and the nearest valid key.
 
 use foretrain_core::{InputError, Result, suggest};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
