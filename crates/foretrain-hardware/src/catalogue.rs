@@ -196,16 +196,17 @@ impl Catalogue {
     }
 }
 
-/// Reads a file of plausible size as UTF-8.
-pub(crate) fn read_text(path: &Path) -> Result<String> {
+/// Reads a file of a user's of plausible size as UTF-8.
+///
+/// # Errors
+/// If it is not there, no file, too large or no UTF-8.
+pub fn read_text(path: &Path) -> Result<String> {
     let size = std::fs::metadata(path).map_err(|error| InputError::io(&error, path))?;
     if !size.is_file() {
-        return Err(
-            InputError::new("expected a catalogue file, found a directory or device").in_file(path)
-        );
+        return Err(InputError::new("expected a file, found a directory or device").in_file(path));
     }
     if size.len() > LARGEST_FILE {
-        let message = format!("a catalogue file of {} bytes; at most {LARGEST_FILE}", size.len());
+        let message = format!("a file of {} bytes; at most {LARGEST_FILE}", size.len());
         return Err(InputError::new(message).in_file(path).hint("is this the right file?"));
     }
     let bytes = std::fs::read(path).map_err(|error| InputError::io(&error, path))?;

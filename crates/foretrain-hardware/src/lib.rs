@@ -79,10 +79,11 @@ mod quantity;
 mod read;
 mod spec;
 
-pub use catalogue::Catalogue;
+pub use catalogue::{Catalogue, read_text};
 pub use cluster::{Cluster, Fabric, Level};
 pub use collectives::Calibration;
 pub use device::{Device, DeviceKind};
 pub use node::{CpuVendor, Interconnect, LinkKind, NicKind, Node};
+pub use read::parse_toml;
 pub use source::Source;
 pub use topology::Topology;

@@ -1,7 +1,7 @@
-//! From TOML text to a [`FileSpec`], and errors that name the line, the key and the nearest valid key.
+//! From TOML text to its entries, and errors that name the line, the key and the nearest valid key.
 
 use foretrain_core::{InputError, Result, suggest};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use crate::quantity::shown;
@@ -35,10 +35,18 @@ impl Fault {
 
 /// Reads a catalogue file's text.
 pub(crate) fn parse(text: &str) -> Result<FileSpec> {
+    parse_toml(text)
+}
+
+/// Reads the text of any user file in TOML.
+///
+/// # Errors
+/// If it is no TOML or not of this form, with the place and a way on.
+pub fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T> {
     let deserializer = toml::Deserializer::parse(text).map_err(|error| syntax(text, &error))?;
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(deserializer, &mut track);
-    FileSpec::deserialize(tracked).map_err(|error| {
+    T::deserialize(tracked).map_err(|error| {
         let line = error.span().map(|span| line_at(text, span.start));
         explain(error.message(), &track.path(), line)
     })

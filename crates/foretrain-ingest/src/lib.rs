@@ -6,7 +6,7 @@
 //! files hold, and [`load_each`] one trace after the other, for what needs no two at once. Next to every result stands a
 //! [`Ledger`](foretrain_core::Ledger) of what was mended, inferred or left out. [`sniff()`] tells
 //! what a file is, [`discover()`] finds traces in directories. [`collective_log`] reads what nccl-tests
-//! and rccl-tests print.
+//! and rccl-tests print, [`primitive_table`] measured synchronisation primitives.
 //!
 //! *Architecture invariant:* bytes become tables here and nowhere else; no input panics, and
 //! memory grows with the table, never with the file.
@@ -21,6 +21,7 @@ pub mod json;
 mod kineto;
 mod load;
 mod options;
+pub mod primitive_table;
 mod read;
 pub mod source;
 

@@ -8,6 +8,7 @@ mod devices;
 pub mod inspect;
 pub mod inspect_graph;
 mod joint;
+pub mod primitives;
 pub mod recording;
 pub mod replay;
 pub mod roles;

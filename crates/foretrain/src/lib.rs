@@ -13,6 +13,7 @@
 //! | [`trace`] | columnar traces: steps, collectives, clock alignment, graphs from traces |
 //! | [`ingest`] | readers of profiler traces, execution traces and Chakra |
 //! | [`cost`] | times of collectives and kernels |
+//! | [`measure`] | what synchronisation primitives cost on this machine |
 //! | [`sim`] | the discrete-event engine: step graphs to timelines |
 //! | [`rewrite`] | passes over graphs: gradient buckets, other sizes |
 //! | [`predict`] | the answers |
@@ -74,6 +75,7 @@ pub use foretrain_flow as flow;
 pub use foretrain_graph as graph;
 pub use foretrain_hardware as hardware;
 pub use foretrain_ingest as ingest;
+pub use foretrain_measure as measure;
 pub use foretrain_predict as predict;
 pub use foretrain_report as report;
 pub use foretrain_rewrite as rewrite;

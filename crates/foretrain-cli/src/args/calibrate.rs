@@ -7,6 +7,7 @@ use foretrain::graph::CollectiveKind;
 use foretrain::predict::collectives::Layout;
 use foretrain::predict::collectives::calibrate::CalibrateOptions;
 
+use super::primitives::Primitives;
 use super::values;
 use crate::commands::Command;
 use crate::commands::calibrate::Options;
@@ -21,6 +22,9 @@ pub(super) struct Calibrate {
 enum What {
     /// Fit the collective model to logs of nccl-tests or rccl-tests from a cluster.
     Collectives(Box<Collectives>),
+    /// Measure on this machine what sending, receiving, summing, copying and compressing gradients
+    /// costs, or take measured times from tables.
+    Primitives(Primitives),
 }
 
 #[derive(Debug, Args)]
@@ -61,7 +65,15 @@ struct Collectives {
 
 impl From<Calibrate> for Command {
     fn from(args: Calibrate) -> Self {
-        let What::Collectives(args) = args.what;
+        match args.what {
+            What::Collectives(args) => (*args).into(),
+            What::Primitives(args) => args.into(),
+        }
+    }
+}
+
+impl From<Collectives> for Command {
+    fn from(args: Collectives) -> Self {
         Self::CalibrateCollectives(Box::new(Options {
             on: args.on,
             logs: args.logs,

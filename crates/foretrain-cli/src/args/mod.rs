@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod collectives;
+mod primitives;
 mod read;
 mod values;
 mod verbs;
@@ -81,7 +82,7 @@ pub(crate) fn parse() -> Result<(Common, Command), ExitCode> {
         When::Always => Colour::Always,
         When::Never => Colour::Never,
     };
-    // The file of `calibrate` is the cluster; its report is beside it.
+    // The file of `calibrate` is what was calibrated; its report is beside it.
     let out = cli.global.out.filter(|_| !cli.verb.keeps_a_file());
     let common = Common { json: cli.global.json, out, progress: !cli.global.no_progress, colour };
     Ok((common, cli.verb.into()))

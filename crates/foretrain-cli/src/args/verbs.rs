@@ -16,6 +16,7 @@ use super::read::Traces;
 use super::values;
 use super::whatif::WhatIf;
 use crate::commands::hardware::Listed;
+use crate::commands::primitives::PEER_VERB;
 use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
 #[derive(Debug, Subcommand)]
@@ -30,7 +31,8 @@ pub(super) enum Verb {
     Whatif(Box<WhatIf>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
-    /// Turn measurements of a cluster into a cluster file that other verbs take for --on.
+    /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
+    /// synchronisation primitives.
     Calibrate(Calibrate),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
@@ -53,6 +55,14 @@ pub(super) enum Verb {
         /// The verb; inspect-graph is what inspect prints for graphs.
         #[arg(value_parser = foretrain::report::json::ANSWERS)]
         answer: String,
+    },
+    /// The second process of `calibrate primitives`.
+    #[command(name = PEER_VERB, hide = true)]
+    Peer {
+        /// Of the first process, on this machine.
+        port: u16,
+        /// That tells the first process who this is.
+        token: u64,
     },
 }
 
@@ -106,6 +116,10 @@ pub(super) struct Predict {
     /// PyTorch's DDP where nothing was].
     #[arg(long, value_name = "PASSES", value_parser = values::strategy)]
     strategy: Option<Arc<Strategy>>,
+    /// What summing, copying and encoding cost, as `foretrain calibrate primitives -o` writes it
+    /// [default: assumed].
+    #[arg(long, value_name = "FILE")]
+    primitives: Option<PathBuf>,
     /// DDP's bucket_cap_mb, where gradient buckets have to be built [default: as PyTorch: first
     /// bucket 1, others 25].
     #[arg(long, value_name = "MIB", value_parser = values::positive, conflicts_with = "strategy")]
@@ -227,6 +241,7 @@ impl From<Verb> for Command {
             Verb::Completions { shell } => Self::Print(super::completions(shell)),
             Verb::Strategies { name } => Self::Strategies(name),
             Verb::Schema { answer } => Self::Schema(answer),
+            Verb::Peer { port, token } => Self::Peer { port, token },
         }
     }
 }
@@ -242,6 +257,7 @@ impl From<Predict> for predict::Options {
             step_spread: args.step_spread,
             replica_batch: args.replica_batch,
             strategy: args.strategy,
+            primitives: args.primitives,
             bucket_cap: args.bucket_cap_mb.map(|mib| Bytes::from_f64(mib * 1024.0 * 1024.0)),
             gradient_bytes: args.gradient_bytes,
             bucket_copies: args.bucket_copies.unwrap_or_default(),

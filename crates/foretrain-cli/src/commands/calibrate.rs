@@ -1,4 +1,4 @@
-//! `foretrain calibrate`.
+//! `foretrain calibrate collectives`.
 
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,8 @@ pub(crate) fn collectives(options: &Options, output: &Output) -> Result<Answer> 
     Ok(Answer::Yes)
 }
 
-/// A calibration may be the only trace of its logs.
-fn check_free(path: &Path, force: bool) -> Result<()> {
+/// A calibration may be the only trace of what it was made from.
+pub(super) fn check_free(path: &Path, force: bool) -> Result<()> {
     if force || !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Ok(());
     }

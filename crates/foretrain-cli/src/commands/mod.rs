@@ -8,6 +8,7 @@ pub(crate) mod hardware;
 pub(crate) mod inspect;
 mod logs;
 pub(crate) mod predict;
+pub(crate) mod primitives;
 mod schema;
 mod strategies;
 pub(crate) mod validate;
@@ -24,11 +25,17 @@ pub(crate) enum Command {
     WhatIf(Box<whatif::Options>),
     Collectives(Box<collectives::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
+    CalibratePrimitives(primitives::Options),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
     Schema(String),
     Strategies(Option<String>),
+    /// Be the second process of a measurement.
+    Peer {
+        port: u16,
+        token: u64,
+    },
     /// Text that the command line itself can give.
     Print(Vec<u8>),
 }
@@ -48,11 +55,16 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::WhatIf(options) => whatif::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
+        Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),
         Command::Strategies(name) => strategies::run(name.as_deref(), output),
         Command::Schema(verb) => schema::run(&verb, output),
+        Command::Peer { port, token } => {
+            foretrain::measure::serve(port, token)?;
+            Ok(Answer::Yes)
+        }
         Command::Print(text) => {
             output.answer(&String::from_utf8_lossy(&text))?;
             Ok(Answer::Yes)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use foretrain::core::{Bytes, Nanos};
 use foretrain::graph::StepGraph;
+use foretrain::predict::primitives;
 use foretrain::predict::roles::GivenRole;
 use foretrain::predict::{BucketCopies, PredictOptions, predict, predict_graphs};
 use foretrain::report::json::{self, PredictReport};
@@ -29,6 +30,7 @@ pub(crate) struct Options {
     pub(crate) step_spread: Option<f64>,
     pub(crate) replica_batch: Option<f64>,
     pub(crate) strategy: Option<Arc<Strategy>>,
+    pub(crate) primitives: Option<PathBuf>,
     pub(crate) bucket_cap: Option<Bytes>,
     pub(crate) gradient_bytes: Option<Bytes>,
     pub(crate) bucket_copies: BucketCopies,
@@ -48,6 +50,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     for &gpus in &options.gpus {
         cluster.nodes_for(u64::from(gpus))?;
     }
+    let primitives = options.primitives.as_ref().map(primitives::read).transpose()?;
     let input = options.source.read(output)?;
     let asked = PredictOptions {
         recorded_on,
@@ -56,7 +59,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         gpus: options.gpus.clone(),
         replica_batch: options.replica_batch,
         strategy: options.strategy.clone(),
-        primitives: None,
+        primitives,
         buckets: options.bucket_cap.map_or_else(BucketCaps::default, BucketCaps::uniform),
         gradient_bytes: options.gradient_bytes,
         bucket_copies: options.bucket_copies,

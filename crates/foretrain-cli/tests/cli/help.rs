@@ -9,6 +9,8 @@ fn help_texts() {
     }
     let page = answer(&["calibrate", "collectives", "--help"]);
     insta::assert_snapshot!("help_calibrate_collectives", page);
+    let page = answer(&["calibrate", "primitives", "--help"]);
+    insta::assert_snapshot!("help_calibrate_primitives", page);
     insta::assert_snapshot!("help", answer(&["--help"]));
 }
 

@@ -10,6 +10,7 @@ mod help;
 mod json;
 mod nccl_log;
 mod network;
+mod primitives;
 mod readme;
 mod streaming;
 mod support;

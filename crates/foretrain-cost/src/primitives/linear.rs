@@ -1,21 +1,25 @@
 //! A cost that grows linearly with size, above a floor.
 
 use foretrain_core::{Bytes, Estimate, Nanos};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// `max(floor, offset + per_byte x bytes)`, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinearCost {
     /// What even the smallest buffer takes, in ns.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_negative")]
     pub floor_ns: f64,
-    /// Where the line meets zero bytes, in ns.
+    /// Where the line meets zero bytes, in ns; below zero where small buffers are quicker than the
+    /// line says.
+    #[serde(deserialize_with = "plausible")]
     pub offset_ns: f64,
     /// Slope in ns per byte.
+    #[serde(deserialize_with = "not_negative")]
     pub ns_per_byte: f64,
     /// Relative standard deviation of measurements around the line.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_negative")]
     pub relative_spread: f64,
 }
 
@@ -42,7 +46,7 @@ impl LinearCost {
 
     /// The line through measured `(bytes, ns)` points that has the least relative error, with the
     /// floor at the quickest of the small buffers it lies below. Points that are not positive and
-    /// finite do not count. `None` with fewer than two sizes.
+    /// finite do not count. `None` with fewer than two sizes, or where the figures of the line are none of a machine.
     ///
     /// Weights are those of relative error, so that a large buffer's nanoseconds do not drown a
     /// small one's; two rounds of reweighting with Huber's function keep single slow measurements
@@ -72,6 +76,10 @@ impl LinearCost {
         let mut cost = Self { floor_ns, offset_ns, ns_per_byte, relative_spread: 0.0 };
         let errors: Vec<f64> = points.iter().map(|p| (cost.ns(p.0) / p.1 - 1.0).abs()).collect();
         cost.relative_spread = median(&errors) / NORMAL_MAD;
+        let figures = [offset_ns, ns_per_byte, floor_ns, cost.relative_spread];
+        if !figures.iter().all(|figure| figure.abs() <= FARTHEST) {
+            return None;
+        }
         let worst = errors.iter().copied().fold(0.0, f64::max);
         Some(LinearFit { cost, points: points.len(), median_error: median(&errors), worst })
     }
@@ -90,6 +98,24 @@ pub struct LinearFit {
     pub worst: f64,
 }
 
+fn plausible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value.abs() <= FARTHEST {
+        return Ok(value);
+    }
+    Err(D::Error::custom(format!("expected a number of at most {FARTHEST:e}, found {value:e}")))
+}
+
+fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = plausible(deserializer)?;
+    if value >= 0.0 {
+        return Ok(value);
+    }
+    Err(D::Error::custom(format!("expected no negative number, found {value}")))
+}
+
+/// No figure of a line is larger: nanoseconds beyond it are decades.
+pub(super) const FARTHEST: f64 = 1e18;
 const ROUNDS: usize = 3;
 /// Huber's usual bend, in standard deviations.
 const HUBER: f64 = 1.345;

@@ -8,9 +8,11 @@
 mod codec;
 mod exchange;
 mod linear;
+mod measured;
 mod set;
 
 pub use codec::{Codec, Scheme};
 pub use exchange::{Choice, ExchangeCosts, ExchangeKind, Priced};
 pub use linear::{LinearCost, LinearFit};
+pub use measured::{FittedLine, FittedPrimitives, Measured, Point, Unfitted};
 pub use set::{CodecCost, Operation, Primitives};

@@ -12,10 +12,12 @@ use super::linear::LinearCost;
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Handing a buffer to the network until the peer has it.
+    /// Handing a buffer to a peer: what the sending process pays.
     Send,
-    /// Taking a buffer that has arrived.
+    /// Taking a buffer that has arrived: what the receiving process pays.
     Receive,
+    /// From the beginning of a send until the peer has the buffer.
+    OneWay,
     /// Adding one buffer to another.
     Aggregate,
     /// Copying a buffer.
@@ -27,11 +29,19 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Every operation.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let plain = [Self::Send, Self::Receive, Self::OneWay, Self::Aggregate, Self::Copy];
+        let coded = Scheme::ALL.into_iter().flat_map(|s| [Self::Encode(s), Self::Decode(s)]);
+        plain.into_iter().chain(coded)
+    }
+
     /// The word for tables: "send", "encode half".
     pub fn describe(self) -> String {
         match self {
             Self::Send => "send".into(),
             Self::Receive => "receive".into(),
+            Self::OneWay => "one-way".into(),
             Self::Aggregate => "aggregate".into(),
             Self::Copy => "copy".into(),
             Self::Encode(scheme) => format!("encode {}", scheme.as_str()),
@@ -47,15 +57,18 @@ impl Operation {
         let mut words = word.split([' ', ':', '/']).filter(|word| !word.is_empty());
         let (first, scheme) = (words.next().unwrap_or_default(), words.next());
         let first = first.to_ascii_lowercase();
+        let scheme = if words.next().is_none() { scheme } else { Some(word) };
         match (first.as_str(), scheme) {
             ("send", None) => Ok(Self::Send),
             ("receive" | "recv", None) => Ok(Self::Receive),
+            ("one-way" | "one_way" | "oneway", None) => Ok(Self::OneWay),
             ("aggregate" | "sum" | "reduce", None) => Ok(Self::Aggregate),
             ("copy", None) => Ok(Self::Copy),
             ("encode", Some(scheme)) => Ok(Self::Encode(Scheme::parse(scheme)?)),
             ("decode", Some(scheme)) => Ok(Self::Decode(Scheme::parse(scheme)?)),
-            _ => Err(InputError::new(format!("no primitive \"{word}\""))
-                .hint("primitives: send, receive, aggregate, copy, encode SCHEME, decode SCHEME")),
+            _ => Err(InputError::new(format!("no primitive \"{word}\"")).hint(
+                "primitives: send, receive, one-way, aggregate, copy, encode SCHEME, decode SCHEME",
+            )),
         }
     }
 }
@@ -80,6 +93,10 @@ pub struct Primitives {
     pub send: LinearCost,
     /// Taking a buffer that has arrived.
     pub receive: LinearCost,
+    /// From the beginning of a send until the peer has the buffer, between two processes of the
+    /// machine; `None` if nobody measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<LinearCost>,
     /// Adding one buffer to another, by the size of one.
     pub aggregate: LinearCost,
     /// Copying a buffer.
@@ -112,6 +129,7 @@ impl Primitives {
             source: "assumed: HiPress's published lines for encoding on a V100, round figures for the rest".into(),
             send: LinearCost::new(10_000.0, 0.1),
             receive: LinearCost::new(10_000.0, 0.1),
+            one_way: None,
             aggregate: LinearCost::new(5_000.0, 0.05),
             copy: LinearCost::new(5_000.0, 0.01),
             codec: codec.collect(),
@@ -168,15 +186,12 @@ mod tests {
 
     #[test]
     fn operations_round_trip() {
-        let mut all =
-            vec![Operation::Send, Operation::Receive, Operation::Aggregate, Operation::Copy];
-        for scheme in Scheme::ALL {
-            all.extend([Operation::Encode(scheme), Operation::Decode(scheme)]);
-        }
-        for one in all {
+        for one in Operation::all() {
             assert_eq!(Operation::parse(&one.describe()).unwrap(), one);
         }
         assert!(Operation::parse("encode").is_err() && Operation::parse("push").is_err());
+        assert!(Operation::parse("copy that").is_err());
+        assert!(Operation::parse("encode half twice").is_err());
     }
 
     #[test]

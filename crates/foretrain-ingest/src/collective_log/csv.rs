@@ -104,7 +104,7 @@ impl Header {
 }
 
 /// The fields of a line, quotes and the blanks around them undone.
-pub(super) fn fields(line: &str) -> Vec<String> {
+pub(crate) fn fields(line: &str) -> Vec<String> {
     // Lines come out of logs one by one, so each is a table of its own.
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)

@@ -14,7 +14,7 @@ const WIDEST: usize = 64 * 1024;
 ///
 /// # Errors
 /// If nothing can be read at all.
-pub(super) fn for_each_line(
+pub(crate) fn for_each_line(
     text: impl Read,
     path: &str,
     ledger: &mut Ledger,

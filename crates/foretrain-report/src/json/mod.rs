@@ -15,6 +15,7 @@ mod inspect;
 mod inspect_graph;
 mod nccl;
 mod predict;
+mod primitives;
 mod strategies;
 mod validate;
 mod whatif;
@@ -45,6 +46,7 @@ pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphRep
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
+pub use primitives::{CalibratePrimitivesReport, PrimitiveLineReport, PrimitivePointReport};
 pub use strategies::{ParameterReport, PassReport, StrategiesReport, StrategyReport};
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
@@ -60,8 +62,9 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 10] = [
+pub const ANSWERS: [&str; 11] = [
     "calibrate-collectives",
+    "calibrate-primitives",
     "collectives",
     "hardware",
     "inspect",
@@ -91,6 +94,7 @@ pub fn schema(answer: &str) -> Result<Value> {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let schema = match answer {
         "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
+        "calibrate-primitives" => generator.into_root_schema_for::<CalibratePrimitivesReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

@@ -14,6 +14,7 @@ mod ledger;
 mod nccl;
 mod owners;
 mod predict;
+mod primitives;
 mod sheet;
 mod strategies;
 mod table;
@@ -31,6 +32,7 @@ pub use hardware::{
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use predict::{PredictView, predict};
+pub use primitives::calibrate_primitives;
 pub use strategies::{strategies, strategy_pass, strategy_preset};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;

@@ -1,0 +1,61 @@
+//! Starting the other process and seeing it end.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use foretrain_core::{InputError, Result};
+
+/// How to start a process that calls [`serve`](super::serve).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerProgram {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, after which come the port and the token.
+    pub arguments: Vec<String>,
+}
+
+/// A process that does not outlive this value.
+pub(super) struct Process {
+    child: Child,
+}
+
+/// How long a process that was told to end may take.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+impl Process {
+    pub(super) fn start(peer: &PeerProgram, port: u16, token: u64) -> Result<Self> {
+        let mut command = Command::new(&peer.program);
+        command.args(&peer.arguments).arg(port.to_string()).arg(token.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.spawn().map_err(|error| {
+            InputError::new(format!("cannot start the second process to send to: {error}"))
+                .in_file(&peer.program)
+        })?;
+        Ok(Self { child })
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn end(&mut self) -> Option<String> {
+        match self.child.try_wait() {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(status.to_string()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let until = Instant::now() + FAREWELL;
+        while self.end().is_none() {
+            if Instant::now() >= until {
+                // One that has ended meanwhile cannot be killed, which is as well.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
