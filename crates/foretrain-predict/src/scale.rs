@@ -26,8 +26,8 @@ use crate::recording::Recording;
 use crate::roles::GivenRole;
 
 use base::Base;
-use notes::warn_about_answer;
 pub use copies::BucketCopies;
+use notes::warn_about_answer;
 pub(crate) use origin::Origin;
 use ranks::Ranks;
 

@@ -43,3 +43,33 @@ fn first_of_forward(graph: &StepGraph, not_on: QueueId) -> Option<NodeId> {
     };
     of_kind(NodeKind::Kernel).or_else(|| of_kind(NodeKind::HostSegment))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ddp::tests::{cpu_step, group};
+    use crate::{BucketCaps, insert_ddp};
+
+    #[test]
+    fn the_forward_pass_waits_for_the_buffers() {
+        let (mut graph, [forward, ..]) = cpu_step();
+        let inserted = insert_ddp(&mut graph, BucketCaps::default(), group(), &mut |_| Nanos::ZERO);
+        let like = graph.node(inserted.expect("gradients").nodes[0]);
+        let before = graph.longest_path().expect("no cycle").length;
+        let place = (like.group.expect("a group"), like.queue);
+        let time = Nanos::from_nanos(30);
+        let node = insert_buffer_broadcast(&mut graph, place, Bytes::new(64), time);
+        let node = node.expect("a forward pass");
+        assert_eq!(graph.longest_path().expect("no cycle").length, before + time);
+        assert!(graph.edges().iter().any(|edge| (edge.src, edge.dst) == (node, forward)));
+    }
+
+    #[test]
+    fn a_step_without_work_has_nothing_to_wait() {
+        let mut graph = StepGraph::new();
+        let queue = graph.add_queue("sync", foretrain_graph::QueueKind::Thread);
+        let place = (graph.add_group(group()), queue);
+        let none = insert_buffer_broadcast(&mut graph, place, Bytes::new(64), Nanos::ZERO);
+        assert_eq!((none, graph.node_count()), (None, 0));
+    }
+}

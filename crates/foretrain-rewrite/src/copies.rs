@@ -104,3 +104,68 @@ pub fn copy_out_of_buckets(
         graph.add_edge(then.inferred());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use foretrain_graph::QueueKind;
+
+    use super::*;
+    use crate::ddp::tests::{cpu_step, group};
+    use crate::{BucketCaps, insert_ddp};
+
+    const IN: Nanos = Nanos::from_micros(5);
+    const OUT: Nanos = Nanos::from_micros(7);
+    const REDUCE: Nanos = Nanos::from_micros(10);
+
+    /// The step's length with copies, and what synchronises it.
+    fn with_copies(graph: &mut StepGraph) -> (Nanos, DdpInserted) {
+        copy_into_buckets(graph, &|_| IN);
+        let inserted =
+            insert_ddp(graph, BucketCaps::default(), group(), &mut |_| REDUCE).expect("gradients");
+        copy_out_of_buckets(graph, &inserted, &|_| OUT);
+        (graph.longest_path().expect("no cycle").length, inserted)
+    }
+
+    /// Forward 100, gradients 50 each, optimiser 20. The first bucket is reduced beside the second
+    /// gradient and copied back beside the second reduction; the rest shows.
+    #[test]
+    fn copies_on_the_host_delay_what_comes_behind_them() {
+        let (mut graph, _) = cpu_step();
+        for id in graph.node_ids() {
+            graph.set_work(id, graph.work(id).scale(1000.0));
+        }
+        let (length, inserted) = with_copies(&mut graph);
+        assert_eq!(inserted.gradients, 2);
+        assert_eq!(length, Nanos::from_micros(100 + 50 + 5 + 50 + 5 + 10 + 7 + 20));
+    }
+
+    /// Host calls of 1 us launch kernels of 100 us; the gradient is the second kernel's, and the
+    /// third updates the parameters.
+    #[test]
+    fn copies_on_a_device_run_in_the_stream() {
+        let mut graph = StepGraph::new();
+        let thread = graph.add_queue("main", QueueKind::Thread);
+        let stream = graph.add_queue("stream 7", QueueKind::Stream);
+        let name = graph.names.intern("work");
+        let us = Nanos::from_micros;
+        let mut last: Option<(NodeId, NodeId)> = None;
+        for i in 0..3 {
+            let call = graph.add_node(Node::new(NodeKind::HostSegment, name, thread, us(1)));
+            let kernel = graph.add_node(Node::new(NodeKind::Kernel, name, stream, us(100)));
+            let attributes = &mut graph.node_attributes;
+            attributes.set_i64(well_known::RECORDED_START, call.index(), i * 1_000);
+            attributes.set_i64(well_known::RECORDED_DURATION, call.index(), 1_000);
+            if i == 1 {
+                attributes.set_i64(well_known::GRADIENT_BYTES, call.index(), 4096);
+            }
+            graph.add_edge(Edge::new(call, kernel, EdgeKind::Launch));
+            if let Some((earlier_call, earlier)) = last {
+                graph.add_edge(Edge::new(earlier_call, call, EdgeKind::ThreadOrder));
+                graph.add_edge(Edge::new(earlier, kernel, EdgeKind::StreamOrder));
+            }
+            last = Some((call, kernel));
+        }
+        let (length, _) = with_copies(&mut graph);
+        assert_eq!(length, us(1 + 100 + 100 + 5 + 10 + 7 + 100));
+    }
+}

@@ -166,7 +166,7 @@ fn wait_for_all(
                 e.kind == EdgeKind::Launch
                     && graph.kind(e.dst) == NodeKind::Kernel
                     && graph.queue(e.dst) != queue
-                    && recorded_end(graph, e.src) >= last_ready
+                    && recorded_end(graph, e.src) > last_ready
             })
             .map(|e| (recorded_end(graph, e.src), e.dst))
             .collect();
@@ -199,11 +199,11 @@ fn first_kernel(graph: &StepGraph, not_on: QueueId) -> Option<NodeId> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// One thread: forward, two gradients, optimiser, without a device.
-    fn cpu_step() -> (StepGraph, [NodeId; 4]) {
+    pub(crate) fn cpu_step() -> (StepGraph, [NodeId; 4]) {
         let mut graph = StepGraph::new();
         let queue = graph.add_queue("main", QueueKind::Thread);
         let name = graph.names.intern("work");
@@ -227,7 +227,7 @@ mod tests {
         (graph, [ids[0], ids[1], ids[2], ids[3]])
     }
 
-    fn group() -> Group {
+    pub(crate) fn group() -> Group {
         Group { name: "dp".into(), role: "data-parallel".into(), size: 4, ranks: vec![] }
     }
 

@@ -35,16 +35,17 @@ impl BucketCopies {
     pub(super) fn evidence(self, cluster: &Cluster) -> Evidence {
         const WHAT: &str = "copies into gradient buckets and back";
         match (self, self.rate(cluster)) {
-            (Self::None, _) => {
-                Evidence::new(EvidenceKind::Measured, WHAT, "none, as given", 0.0)
-            }
+            (Self::None, _) => Evidence::new(EvidenceKind::Measured, WHAT, "none, as given", 0.0),
             (Self::At(rate), _) => {
                 Evidence::new(EvidenceKind::Measured, WHAT, format!("{rate} as given"), 0.1)
             }
             (Self::Memory, Some(rate)) => Evidence::new(
                 EvidenceKind::Inferred,
                 WHAT,
-                format!("{rate}, a quarter of the memory bandwidth of {}", cluster.node.device.name),
+                format!(
+                    "{rate}, a quarter of the memory bandwidth of {}",
+                    cluster.node.device.name
+                ),
                 0.3,
             ),
             (Self::Memory, None) => {

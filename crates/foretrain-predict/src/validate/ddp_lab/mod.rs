@@ -38,8 +38,8 @@ impl ValidationSet for DdpLab {
         "The profile of one process without DDP predicts the un-profiled step times of DDP runs with \
          2, 4 and 8 processes. Given are the trace; the un-profiled step time of that process and how \
          it spreads (--step-time, --step-spread); the machine's all-reduce times at the same link \
-         rate and share of a core, back to back, calibrated from; the rate of bucket copies as one \
-         process of the other models shows it (--bucket-copies); the model's buffers \
+         rate and share of a core, back to back, calibrated from; the rate of bucket copies as the \
+         step of one process under DDP less that without shows it (--bucket-copies); the model's buffers \
          (--buffer-bytes); the share of a core (--cores). Nothing of a run with several processes is \
          used, nor runs under no_sync. Runs with less than a core per process, with two processes \
          per core (4 and 8) or without shaping carry noise of 10 % from other work on the machine."
@@ -73,7 +73,7 @@ impl DdpLab {
     fn scored<'a>(&self, corpus: &'a Corpus<'_>) -> Result<Option<Scored<'a>>> {
         let (measured, machine) = (measured_runs(corpus.root())?, Machine::read(corpus.root())?);
         let (Some(measured), Some(machine)) = (measured, machine) else { return Ok(None) };
-        let asked: Vec<&MeasuredRun> = measured.iter().filter(|run| self.asks(run)).collect();
+        let asked = latest(measured.iter().filter(|run| self.asks(run)));
         let settings = asked.iter().map(|run| (run.mbit, run.workload.cpu_share.as_str()));
         let mut clusters: BTreeMap<_, _> = settings.map(|setting| (setting, None)).collect();
         clusters.par_iter_mut().for_each(|(&(mbit, share), cluster)| {
@@ -102,6 +102,21 @@ impl DdpLab {
         let answers = sources.par_iter().map(|source| (source.1[0], score(source)));
         Ok(Some(Scored { asked: asked.len(), answers: answers.collect() }))
     }
+}
+
+/// Of runs that were measured again the latest.
+fn latest<'a>(runs: impl Iterator<Item = &'a MeasuredRun>) -> Vec<&'a MeasuredRun> {
+    let mut latest: Vec<&MeasuredRun> = Vec::new();
+    for run in runs {
+        let setting = |run: &MeasuredRun| {
+            (run.workload.clone(), run.world, run.mbit, run.batch, run.bucket.clone())
+        };
+        match latest.iter_mut().find(|known| setting(known) == setting(run)) {
+            Some(known) => *known = run,
+            None => latest.push(run),
+        }
+    }
+    latest
 }
 
 /// A recorded process and what else is known of it.
@@ -207,7 +222,11 @@ impl Scored<'_> {
             measured.sort_unstable();
             measured == answer.buckets
         });
-        outcome.notes.push(format!("buckets exactly as DDP's in {} of {} runs", exact.count(), self.asked));
+        outcome.notes.push(format!(
+            "buckets exactly as DDP's in {} of {} runs",
+            exact.count(),
+            self.asked
+        ));
         let (right, pairs) = better_buckets(&good);
         outcome.notes.push(format!(
             "the better of two bucket sizes named in {right} of {pairs} pairs of runs that differ in \
@@ -236,13 +255,17 @@ fn better_buckets(runs: &[(MeasuredRun, Answer)]) -> (usize, usize) {
     let (mut right, mut pairs) = (0, 0);
     for (i, (a, predicted_a)) in runs.iter().enumerate() {
         for (b, predicted_b) in &runs[i + 1..] {
-            let alike = (&a.workload, a.world, a.mbit, a.batch) == (&b.workload, b.world, b.mbit, b.batch);
+            let alike =
+                (&a.workload, a.world, a.mbit, a.batch) == (&b.workload, b.world, b.mbit, b.batch);
             let ratio = a.step_ms / b.step_ms;
             if !alike || a.bucket == b.bucket || ratio.max(1.0 / ratio) <= MATTERS {
                 continue;
             }
             pairs += 1;
-            right += usize::from((ratio < 1.0) == (predicted_a.step() < predicted_b.step()) && predicted_a.step() != predicted_b.step());
+            right += usize::from(
+                (ratio < 1.0) == (predicted_a.step() < predicted_b.step())
+                    && predicted_a.step() != predicted_b.step(),
+            );
         }
     }
     (right, pairs)
