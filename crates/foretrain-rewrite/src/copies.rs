@@ -22,7 +22,7 @@ pub fn copy_into_buckets(graph: &mut StepGraph, cost: &dyn Fn(Bytes) -> Nanos) {
         // On a device the copy is a kernel like any other.
         let kind = if device.is_some() { NodeKind::Kernel } else { NodeKind::Copy };
         let copy = Node {
-            phase: Phase::Backward,
+            phase: graph.node(gradient.host).phase,
             bytes: Some(gradient.bytes),
             ..Node::new(kind, name, graph.queue(behind), cost(gradient.bytes))
         };

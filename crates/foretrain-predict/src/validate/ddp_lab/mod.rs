@@ -229,8 +229,8 @@ impl Scored<'_> {
         ));
         let (right, pairs) = better_buckets(&good);
         outcome.notes.push(format!(
-            "the better of two bucket sizes named in {right} of {pairs} pairs of runs that differ in \
-             nothing else and by more than 5 %"
+            "the better buckets named in {right} of {pairs} pairs of runs that differ in nothing else and \
+             by more than 5 %"
         ));
     }
 }
@@ -248,24 +248,23 @@ fn row(file: &Candidate, run: &MeasuredRun, answer: &Answer) -> Row {
     }
 }
 
-/// Pairs of runs that differ in bucket size only and in time by more than 5 %: in how many the
+/// Pairs of runs that differ in their buckets only and in time by more than 5 %: in how many the
 /// quicker one was predicted to be quicker, and how many there are.
 fn better_buckets(runs: &[(MeasuredRun, Answer)]) -> (usize, usize) {
     const MATTERS: f64 = 1.05;
+    let differ_in_buckets = |a: &MeasuredRun, b: &MeasuredRun| {
+        let setting = |run: &MeasuredRun| (run.workload.clone(), run.world, run.mbit, run.batch);
+        setting(a) == setting(b) && a.buckets != b.buckets
+    };
     let (mut right, mut pairs) = (0, 0);
-    for (i, (a, predicted_a)) in runs.iter().enumerate() {
-        for (b, predicted_b) in &runs[i + 1..] {
-            let alike =
-                (&a.workload, a.world, a.mbit, a.batch) == (&b.workload, b.world, b.mbit, b.batch);
+    for (i, (a, of_a)) in runs.iter().enumerate() {
+        for (b, of_b) in runs[i + 1..].iter().filter(|(b, _)| differ_in_buckets(a, b)) {
             let ratio = a.step_ms / b.step_ms;
-            if !alike || a.bucket == b.bucket || ratio.max(1.0 / ratio) <= MATTERS {
-                continue;
+            if ratio.max(1.0 / ratio) > MATTERS {
+                pairs += 1;
+                let predicted = of_a.step().cmp(&of_b.step());
+                right += usize::from(predicted == a.step_ms.total_cmp(&b.step_ms));
             }
-            pairs += 1;
-            right += usize::from(
-                (ratio < 1.0) == (predicted_a.step() < predicted_b.step())
-                    && predicted_a.step() != predicted_b.step(),
-            );
         }
     }
     (right, pairs)
