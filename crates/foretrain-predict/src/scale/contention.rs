@@ -78,3 +78,61 @@ fn is_host_work(kind: NodeKind) -> bool {
         NodeKind::HostSegment | NodeKind::Optimizer | NodeKind::DataLoad | NodeKind::Copy
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use foretrain_core::{Bytes, Estimate};
+    use foretrain_cost::GroupPlacement;
+    use foretrain_graph::{CollectiveKind, Node, NodeId, StepGraph};
+    use foretrain_hardware::Catalogue;
+    use foretrain_sim::simulate;
+
+    use super::super::cost::Cost;
+    use super::super::links::LinkUse;
+    use super::*;
+
+    /// Computing and a collective, 10 ms each, start together.
+    fn ends(host: f64) -> (Nanos, Nanos) {
+        let mut graph = StepGraph::new();
+        let main = graph.add_queue("main", QueueKind::Thread);
+        let sync = graph.add_queue("sync", QueueKind::Thread);
+        let name = graph.names.intern("work");
+        let time = Nanos::from_millis(10);
+        graph.add_node(Node::new(NodeKind::HostSegment, name, main, time));
+        let node = Node::new(NodeKind::Collective, name, sync, time);
+        let reduce = graph.add_node(Node { collective: Some(CollectiveKind::AllReduce), ..node });
+        let links = LinkUse::default();
+        let time = Estimate::exact(time);
+        let cost = Cost { time, wait: Nanos::ZERO, ratio: 1.0, ranks: 2, links, host };
+        let job = Job::uniform(graph, 1);
+        let mut options = SimOptions::iterations(1);
+        share_hosts(&mut options, &job, &[vec![(reduce, cost)]]);
+        let timeline = simulate(&job, &options).expect("a job");
+        let end = |id: NodeId| timeline.classes[0].end[timeline.classes[0].row(0, id)];
+        (end(NodeId::new(0)), end(reduce))
+    }
+
+    #[test]
+    fn a_thread_that_mostly_waits_slows_computing_by_its_part() {
+        let ms = Nanos::from_millis;
+        assert_eq!(ends(0.0), (ms(10), ms(10)));
+        // A quarter for 10 ms leaves 2.5 ms of work.
+        assert_eq!(ends(0.25), (Nanos::from_micros(12_500), ms(10)));
+        // All of it: half each until both are done.
+        assert_eq!(ends(1.0), (ms(20), ms(20)));
+    }
+
+    #[test]
+    fn half_a_core_is_twice_as_busy() {
+        let mut cluster = Catalogue::builtin().cluster("dgx-a100").expect("known");
+        let call = CollectiveCall::new(CollectiveKind::AllReduce, Bytes::from_mib(8));
+        let fabric = |cluster: &Cluster| {
+            Fabric::for_group(cluster, &GroupPlacement::contiguous(16)).expect("fits")
+        };
+        assert_eq!(host_use(&call, &fabric(&cluster), Nanos::from_millis(100), 1.0), 0.0);
+        cluster.node.device.kind = DeviceKind::Cpu;
+        let of = |cores: f64| host_use(&call, &fabric(&cluster), Nanos::from_millis(100), cores);
+        assert!(of(1.0) > 0.0 && (of(0.5) / of(1.0) - 2.0).abs() < 1e-9, "{}", of(1.0));
+        assert_eq!(of(1e-6), 1.0);
+    }
+}

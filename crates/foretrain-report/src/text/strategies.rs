@@ -21,7 +21,7 @@ pub fn strategies<'a>(
         table.row(vec![preset.name.into(), preset.passes.into(), preset.about.into()]);
     }
     sheet.table(table);
-    sheet.heading("Passes, in the order in which they may stand");
+    sheet.heading("Passes, in the order in which they are applied");
     let mut table = Table::new(&[
         ("Pass", Side::Left),
         ("Stage", Side::Left),

@@ -19,8 +19,8 @@
 //! let registry = Registry::builtin();
 //! assert!(registry.parse("fuse(25MiB, first=1MiB) | compress(half) | ring").is_ok());
 //! assert!(registry.parse("byteps").is_ok());
-//! let error = registry.parse("ring | fuse(25MiB)").err().unwrap();
-//! assert!(error.message().contains("cannot come after"));
+//! let error = registry.parse("ring | byteps").err().unwrap();
+//! assert!(error.message().contains("two topologies"));
 //! ```
 
 mod costs;

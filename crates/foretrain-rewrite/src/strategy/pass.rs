@@ -5,7 +5,7 @@ use foretrain_core::Result;
 use super::draft::Draft;
 use super::parameters::{Parameter, Values};
 
-/// The place of a pass in a strategy. A strategy's passes come in this order.
+/// The place of a pass in a strategy: passes are applied in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Changes the step itself: repeats parts of it.

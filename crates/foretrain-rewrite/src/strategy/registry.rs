@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Strategy;
 use super::parameters::Values;
-use super::pass::PassKind;
+use super::pass::{PassKind, Stage};
 use super::presets::{PRESETS, Preset};
 
 /// Passes by name. Start from [`Registry::builtin`] and [add](Registry::add) your own.
@@ -87,15 +87,14 @@ impl Registry {
     }
 
     /// Reads a strategy: `PASS | PASS(VALUE, NAME=VALUE) | ...`. A preset's name stands for its
-    /// passes, and may be followed by more.
+    /// passes, and may be followed by more. Passes are applied in the order of their stages.
     ///
     /// # Errors
-    /// If a pass or parameter is unknown, a value is not of its kind, or passes come in an order
-    /// that makes no sense.
+    /// If a pass or parameter is unknown, a value is not of its kind, or there are two topologies.
     pub fn parse(&self, text: &str) -> Result<Strategy> {
         let mut strategy = Strategy { passes: Vec::new(), text: text.trim().to_owned() };
         self.extend(&mut strategy, text)?;
-        self.in_order(&strategy)?;
+        self.arrange(&mut strategy)?;
         Ok(strategy)
     }
 
@@ -117,7 +116,7 @@ impl Registry {
             strategy.text += &format!("{bar}{}({})", one.pass, words.join(", "));
             self.push(&mut strategy, &one.pass, &given)?;
         }
-        self.in_order(&strategy)?;
+        self.arrange(&mut strategy)?;
         Ok(strategy)
     }
 
@@ -155,19 +154,21 @@ impl Registry {
         Ok(())
     }
 
-    fn in_order(&self, strategy: &Strategy) -> Result<()> {
-        let stages = strategy.passes.iter().map(|(position, _)| &self.kinds[*position]);
-        let stages: Vec<&PassKind> = stages.collect();
-        match stages.windows(2).find(|pair| pair[1].stage < pair[0].stage) {
-            None => Ok(()),
-            Some(pair) => Err(InputError::new(format!(
-                "\"{}\" ({}) cannot come after \"{}\" ({})",
-                pair[1].name,
-                pair[1].stage.as_str(),
-                pair[0].name,
-                pair[0].stage.as_str()
+    /// Puts the passes in the order of their stages, those of one stage as they were written.
+    ///
+    /// # Errors
+    /// If there are two topologies.
+    fn arrange(&self, strategy: &mut Strategy) -> Result<()> {
+        strategy.passes.sort_by_key(|(position, _)| self.kinds[*position].stage);
+        let kinds = strategy.passes.iter().map(|(position, _)| &self.kinds[*position]);
+        let mut topologies = kinds.filter(|kind| kind.stage == Stage::Topology);
+        match (topologies.next(), topologies.next()) {
+            (Some(one), Some(other)) => Err(InputError::new(format!(
+                "\"{}\" and \"{}\" are two topologies",
+                one.name, other.name
             ))
-            .hint("order: step, fuse, shard, partition, compress, topology, schedule")),
+            .hint("gradients take one way: leave one of them out")),
+            _ => Ok(()),
         }
     }
 

@@ -81,20 +81,28 @@ impl Machine {
 }
 
 /// Gradient bytes over the time of copying them into buckets and back on a whole core: steps of one
-/// process under DDP less those without, median over the models other than `model`.
+/// process under DDP less those without, median over bucket sizes. Where a model's own difference
+/// drowns in noise the other models stand in.
 pub(super) fn copy_rate(measured: &[MeasuredRun], model: &str) -> Option<Bandwidth> {
-    let alone = |run: &&MeasuredRun| run.world == 1 && run.workload.cpu_share == "1";
-    let others = measured.iter().filter(alone).filter(|run| run.workload.model != model);
-    let per_byte = others.filter(|run| run.kind == "ddp").filter_map(|ddp| {
-        let plain = measured
-            .iter()
-            .filter(alone)
-            .find(|run| run.kind == "plain" && run.workload.model == ddp.workload.model)?;
+    let rate = |is_asked: &dyn Fn(&str) -> bool| {
+        let usual = median(&seconds_per_byte(measured, is_asked))?;
+        (usual > 0.0 && usual.is_finite()).then(|| Bandwidth::from_bytes_per_sec(1.0 / usual))
+    };
+    rate(&|other| other == model).or_else(|| rate(&|other| other != model))
+}
+
+fn seconds_per_byte(measured: &[MeasuredRun], is_asked: &dyn Fn(&str) -> bool) -> Vec<f64> {
+    let alone = |run: &&MeasuredRun| {
+        run.world == 1 && run.workload.cpu_share == "1" && is_asked(&run.workload.model)
+    };
+    let under_ddp = measured.iter().filter(alone).filter(|run| run.kind == "ddp");
+    let per_byte = under_ddp.filter_map(|ddp| {
+        let without = |run: &&MeasuredRun| run.kind == "plain" && run.workload == ddp.workload;
+        let plain = measured.iter().filter(alone).find(without)?;
         let bytes: Bytes = ddp.buckets.iter().copied().sum();
         Some((ddp.step_ms - plain.step_ms) * 1e-3 / bytes.as_f64())
     });
-    let usual = median(&per_byte.collect::<Vec<f64>>())?;
-    (usual > 0.0 && usual.is_finite()).then(|| Bandwidth::from_bytes_per_sec(1.0 / usual))
+    per_byte.collect()
 }
 
 /// Buffers of the lab's models, which its script registers: running statistics of 15 batch
@@ -112,6 +120,7 @@ mod tests {
     use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, collective_time};
     use foretrain_graph::CollectiveKind;
 
+    use super::super::super::lab::Workload;
     use super::*;
 
     const TABLE: &str = "world,bw_mbit,bytes,time_us,p10,p90,back2back_us,n,cpu_share,op
@@ -120,6 +129,38 @@ mod tests {
 2,200,4194304,178805,178605,179344,179997,5,1.0,allreduce_x4
 2,inf,4194304,4171,2958,6890,5332,30,0.5,allreduce
 ";
+
+    fn alone(model: &str, kind: &str, step_ms: f64, gradients: u64) -> MeasuredRun {
+        let workload = Workload { model: model.into(), cpu_share: "1".into() };
+        MeasuredRun {
+            workload,
+            kind: kind.into(),
+            world: 1,
+            batch: 4,
+            mbit: None,
+            bucket: "25".into(),
+            step_ms,
+            spread: None,
+            buckets: (gradients > 0).then(|| Bytes::new(gradients)).into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn copies_show_where_one_process_runs_under_ddp() {
+        let measured = [
+            alone("a", "plain", 10.0, 0),
+            alone("a", "ddp", 12.0, 4_000_000),
+            alone("b", "plain", 10.0, 0),
+            alone("b", "ddp", 9.5, 4_000_000),
+        ];
+        let two = Some(Bandwidth::from_gb_per_sec(2.0));
+        let close = |rate: Option<Bandwidth>| {
+            rate.zip(two).is_some_and(|(a, b)| (a.get() / b.get() - 1.0).abs() < 1e-9)
+        };
+        assert!(close(copy_rate(&measured, "a")));
+        assert!(close(copy_rate(&measured, "b")), "its own difference is noise");
+        assert_eq!(copy_rate(&measured[2..], "b"), None);
+    }
 
     #[test]
     fn measured_times_come_back_at_their_own_setting_only() {

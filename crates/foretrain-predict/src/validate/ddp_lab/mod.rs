@@ -38,8 +38,8 @@ impl ValidationSet for DdpLab {
         "The profile of one process without DDP predicts the un-profiled step times of DDP runs with \
          2, 4 and 8 processes. Given are the trace; the un-profiled step time of that process and how \
          it spreads (--step-time, --step-spread); the machine's all-reduce times at the same link \
-         rate and share of a core, back to back, calibrated from; the rate of bucket copies as one \
-         process of the other models shows it (--bucket-copies); the model's buffers \
+         rate and share of a core, back to back, calibrated from; the rate of bucket copies as the \
+         step of one process under DDP less that without shows it (--bucket-copies); the model's buffers \
          (--buffer-bytes); the share of a core (--cores). Nothing of a run with several processes is \
          used, nor runs under no_sync. Runs with less than a core per process, with two processes \
          per core (4 and 8) or without shaping carry noise of 10 % from other work on the machine."
@@ -73,7 +73,7 @@ impl DdpLab {
     fn scored<'a>(&self, corpus: &'a Corpus<'_>) -> Result<Option<Scored<'a>>> {
         let (measured, machine) = (measured_runs(corpus.root())?, Machine::read(corpus.root())?);
         let (Some(measured), Some(machine)) = (measured, machine) else { return Ok(None) };
-        let asked: Vec<&MeasuredRun> = measured.iter().filter(|run| self.asks(run)).collect();
+        let asked = latest(measured.iter().filter(|run| self.asks(run)));
         let settings = asked.iter().map(|run| (run.mbit, run.workload.cpu_share.as_str()));
         let mut clusters: BTreeMap<_, _> = settings.map(|setting| (setting, None)).collect();
         clusters.par_iter_mut().for_each(|(&(mbit, share), cluster)| {
@@ -102,6 +102,21 @@ impl DdpLab {
         let answers = sources.par_iter().map(|source| (source.1[0], score(source)));
         Ok(Some(Scored { asked: asked.len(), answers: answers.collect() }))
     }
+}
+
+/// Of runs that were measured again the latest.
+fn latest<'a>(runs: impl Iterator<Item = &'a MeasuredRun>) -> Vec<&'a MeasuredRun> {
+    let mut latest: Vec<&MeasuredRun> = Vec::new();
+    for run in runs {
+        let setting = |run: &MeasuredRun| {
+            (run.workload.clone(), run.world, run.mbit, run.batch, run.bucket.clone())
+        };
+        match latest.iter_mut().find(|known| setting(known) == setting(run)) {
+            Some(known) => *known = run,
+            None => latest.push(run),
+        }
+    }
+    latest
 }
 
 /// A recorded process and what else is known of it.
@@ -214,8 +229,8 @@ impl Scored<'_> {
         ));
         let (right, pairs) = better_buckets(&good);
         outcome.notes.push(format!(
-            "the better of two bucket sizes named in {right} of {pairs} pairs of runs that differ in \
-             nothing else and by more than 5 %"
+            "the better buckets named in {right} of {pairs} pairs of runs that differ in nothing else and \
+             by more than 5 %"
         ));
     }
 }
@@ -233,24 +248,23 @@ fn row(file: &Candidate, run: &MeasuredRun, answer: &Answer) -> Row {
     }
 }
 
-/// Pairs of runs that differ in bucket size only and in time by more than 5 %: in how many the
+/// Pairs of runs that differ in their buckets only and in time by more than 5 %: in how many the
 /// quicker one was predicted to be quicker, and how many there are.
 fn better_buckets(runs: &[(MeasuredRun, Answer)]) -> (usize, usize) {
     const MATTERS: f64 = 1.05;
+    let differ_in_buckets = |a: &MeasuredRun, b: &MeasuredRun| {
+        let setting = |run: &MeasuredRun| (run.workload.clone(), run.world, run.mbit, run.batch);
+        setting(a) == setting(b) && a.buckets != b.buckets
+    };
     let (mut right, mut pairs) = (0, 0);
-    for (i, (a, predicted_a)) in runs.iter().enumerate() {
-        for (b, predicted_b) in &runs[i + 1..] {
-            let alike =
-                (&a.workload, a.world, a.mbit, a.batch) == (&b.workload, b.world, b.mbit, b.batch);
+    for (i, (a, of_a)) in runs.iter().enumerate() {
+        for (b, of_b) in runs[i + 1..].iter().filter(|(b, _)| differ_in_buckets(a, b)) {
             let ratio = a.step_ms / b.step_ms;
-            if !alike || a.bucket == b.bucket || ratio.max(1.0 / ratio) <= MATTERS {
-                continue;
+            if ratio.max(1.0 / ratio) > MATTERS {
+                pairs += 1;
+                let predicted = of_a.step().cmp(&of_b.step());
+                right += usize::from(predicted == a.step_ms.total_cmp(&b.step_ms));
             }
-            pairs += 1;
-            right += usize::from(
-                (ratio < 1.0) == (predicted_a.step() < predicted_b.step())
-                    && predicted_a.step() != predicted_b.step(),
-            );
         }
     }
     (right, pairs)

@@ -2,7 +2,7 @@
 
 use foretrain_core::{Bytes, Nanos, Result};
 use foretrain_graph::attributes::well_known;
-use foretrain_graph::{Edge, EdgeKind, Node, NodeId, NodeKind, Phase};
+use foretrain_graph::{Edge, EdgeKind, Node, NodeId, NodeKind};
 
 use crate::strategy::draft::{Draft, Gradient};
 use crate::strategy::lower::LAUNCH_LATENCY;
@@ -41,7 +41,7 @@ impl Pass for Copies {
             let kind = if device.is_some() { NodeKind::Kernel } else { NodeKind::Copy };
             let work = draft.costs.copy(gradient.bytes).value;
             let copy = Node {
-                phase: Phase::Backward,
+                phase: draft.graph.node(*host).phase,
                 bytes: Some(gradient.bytes),
                 ..Node::new(kind, name, draft.graph.queue(behind), work)
             };

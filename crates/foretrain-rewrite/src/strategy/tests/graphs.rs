@@ -1,5 +1,7 @@
 //! Passes that repeat parts of the step.
 
+use foretrain_graph::NodeId;
+
 use super::*;
 
 #[test]
@@ -42,4 +44,39 @@ fn copies_delay_the_backward_pass_and_the_optimiser() {
 fn buffers_are_waited_for() {
     // 118 us, and 1 + 4 us before the forward pass.
     assert_eq!(step_us("buffers(4kB)"), 123.0);
+}
+
+/// Host calls of 1 us launch kernels of 100 us; the gradient is the second kernel's, and the third
+/// updates the parameters.
+#[test]
+fn copies_on_a_device_run_in_the_stream() {
+    let mut graph = StepGraph::new();
+    let thread = graph.add_queue("main", QueueKind::Thread);
+    let stream = graph.add_queue("stream 7", QueueKind::Stream);
+    let name = graph.names.intern("work");
+    let us = Nanos::from_micros;
+    let mut last: Option<(NodeId, NodeId)> = None;
+    for i in 0..3 {
+        let call = graph.add_node(Node::new(NodeKind::HostSegment, name, thread, us(1)));
+        let kernel = graph.add_node(Node::new(NodeKind::Kernel, name, stream, us(100)));
+        let attributes = &mut graph.node_attributes;
+        attributes.set_i64(well_known::RECORDED_START, call.index(), i * 1_000);
+        attributes.set_i64(well_known::RECORDED_DURATION, call.index(), 1_000);
+        if i == 1 {
+            attributes.set_i64(well_known::GRADIENT_BYTES, call.index(), 9_000);
+        }
+        graph.add_edge(Edge::new(call, kernel, EdgeKind::Launch));
+        if let Some((earlier_call, earlier)) = last {
+            graph.add_edge(Edge::new(earlier_call, call, EdgeKind::ThreadOrder));
+            graph.add_edge(Edge::new(earlier, kernel, EdgeKind::StreamOrder));
+        }
+        last = Some((call, kernel));
+    }
+    let mut costs = Line::new(4, 1);
+    costs.primitives.copy = LinearCost::new(5e3, 0.0);
+    let strategy = Registry::builtin().parse("copies").unwrap();
+    strategy.apply(&mut graph, &costs, "").unwrap();
+    // Two kernels, the copy, an all-reduce of 9 kB, the copy back, the update.
+    let length = graph.longest_path().unwrap().length;
+    assert_eq!(length, us(1 + 100 + 100 + 5 + 10 + 5 + 100));
 }

@@ -35,6 +35,7 @@ impl Line {
             source: "by hand".into(),
             send: LinearCost::FREE,
             receive: LinearCost::FREE,
+            one_way: None,
             aggregate: flat(4.0),
             copy: LinearCost::FREE,
             codec: BTreeMap::from(Scheme::ALL.map(|scheme| (scheme, codec))),
