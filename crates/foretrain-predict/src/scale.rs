@@ -11,10 +11,12 @@ mod notes;
 mod origin;
 mod ranks;
 mod simulate;
+mod slowdown;
 mod steady;
 mod unprofiled;
 
 use foretrain_core::{Bytes, Evidence, Nanos, Result};
+use foretrain_cost::interference::OverlapModel;
 use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
@@ -46,6 +48,8 @@ pub struct PredictOptions {
     pub gradient_bytes: Option<Bytes>,
     /// What groups are for, where that is known better than the recording shows.
     pub roles: Vec<GivenRole>,
+    /// How computation and communication on one device slow each other down; not at all if `None`.
+    pub interference: Option<OverlapModel>,
 }
 
 /// Predicts step times of a job recorded on one or more ranks.

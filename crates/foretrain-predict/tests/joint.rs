@@ -27,6 +27,7 @@ fn options(recorded_on: &Cluster, gpus: &[u32]) -> PredictOptions {
         buckets: BucketCaps::default(),
         gradient_bytes: None,
         roles: Vec::new(),
+        interference: None,
     }
 }
 

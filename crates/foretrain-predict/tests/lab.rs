@@ -52,6 +52,7 @@ fn sharded_and_pipeline_runs_come_back_to_their_own_step() {
             buckets: BucketCaps::default(),
             gradient_bytes: None,
             roles: Vec::new(),
+            interference: None,
         };
         let recordings = run(&dir, name);
         let prediction = predict(&recordings, &cluster, catalogue, &options).expect("predicts");

@@ -13,7 +13,8 @@ use super::gradients::{has_backward, insert_gradients};
 use super::held_up::held_up;
 use super::links::LinkUse;
 use super::ranks::Class;
-use super::steady::{settled, settled_timeline};
+use super::slowdown::put_back;
+use super::steady::{Sharing, settled, settled_timeline};
 use crate::answer::HeldUp;
 use crate::breakdown::{Breakdown, Owner, breakdown};
 
@@ -26,6 +27,8 @@ pub(super) struct Simulated {
     /// Communication of each class.
     pub(super) costs: Vec<Costs>,
     pub(super) timeline: Timeline,
+    /// What its nodes do to others on their device.
+    sharing: Sharing,
     /// Time between steps, without random lateness.
     settled: Nanos,
     pub(super) converged: bool,
@@ -50,7 +53,8 @@ impl Base<'_> {
         let classes = graphs.into_iter().map(|graph| RankClass { graph, multiplicity: each });
         let mut job = Job { classes: classes.collect() };
         set_communication(&mut job, &costs, |time| time.value);
-        let (timeline, settled, converged) = settled_timeline(&job, &costs)?;
+        let sharing = self.sharing(&job, &costs, &positions);
+        let (timeline, settled, converged) = settled_timeline(&job, &costs, sharing.clone())?;
         let class = &timeline.classes[0];
         let to = class.iteration_end.last().copied().unwrap_or(settled);
         let waits: FxHashMap<NodeId, Nanos> =
@@ -70,11 +74,22 @@ impl Base<'_> {
             job,
             costs,
             timeline,
+            sharing,
             settled,
             converged,
             breakdown: parts,
             straggling,
         })
+    }
+
+    /// The model of things that share a device, if one was asked for.
+    fn sharing(&self, job: &Job, costs: &[Costs], positions: &[usize]) -> Sharing {
+        let (model, device) = self.interference.as_ref()?;
+        let recorded: Vec<_> = positions
+            .iter()
+            .map(|&at| self.is_same_device.then(|| self.ranks.classes[at].loads.clone()))
+            .collect();
+        put_back(model, *device, job, costs, &recorded)
     }
 
     /// The graphs that stand for a job of `replicas` replicas, and what their communication costs.
@@ -109,7 +124,7 @@ impl Base<'_> {
         }
         let mut job = simulated.job.clone();
         set_communication(&mut job, &simulated.costs, pick);
-        settled(&job, &simulated.costs).map(|(step, _)| step)
+        settled(&job, &simulated.costs, simulated.sharing.clone()).map(|(step, _)| step)
     }
 
     /// Gradient buckets where the recording has one replica and the size asked for more.

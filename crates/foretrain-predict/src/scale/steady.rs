@@ -1,8 +1,10 @@
 //! Simulating a graph until its step time has settled, and the path that decides it.
 
+use std::sync::Arc;
+
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::{Job, RankClass};
-use foretrain_sim::{SimOptions, Timeline};
+use foretrain_sim::{Interference, SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
 use super::cost::Costs;
@@ -17,13 +19,20 @@ const MORE_ITERATIONS: u32 = 32;
 /// Settled: successive steps differ by less than this fraction.
 const TOLERANCE: f64 = 0.005;
 
+/// What things on one device do to each other; `None` where times are as recorded.
+pub(super) type Sharing = Option<Arc<dyn Interference>>;
+
 /// The steady step time of a job, its communication sharing links as `costs` say.
-pub(super) fn settled(job: &Job, costs: &[Costs]) -> Result<(Nanos, bool)> {
-    settled_timeline(job, costs).map(|(_, step, converged)| (step, converged))
+pub(super) fn settled(job: &Job, costs: &[Costs], sharing: Sharing) -> Result<(Nanos, bool)> {
+    settled_timeline(job, costs, sharing).map(|(_, step, converged)| (step, converged))
 }
 
-pub(super) fn settled_timeline(job: &Job, costs: &[Costs]) -> Result<(Timeline, Nanos, bool)> {
-    let mut options = SimOptions::default();
+pub(super) fn settled_timeline(
+    job: &Job,
+    costs: &[Costs],
+    sharing: Sharing,
+) -> Result<(Timeline, Nanos, bool)> {
+    let mut options = SimOptions { interference: sharing, ..SimOptions::default() };
     share_links(&mut options, job, costs);
     let source = &job.classes[0].graph.meta.source;
     let repeats = |class: &RankClass| class.graph.edges().iter().any(|edge| edge.distance > 0);

@@ -26,7 +26,7 @@ pub(super) fn scale_host(ranks: &mut Ranks, wanted: Nanos) -> Result<f64> {
     let recorded: Vec<StepGraph> = ranks.classes.iter().map(|class| class.graph.clone()).collect();
     let replay = |factor: f64| -> Result<Nanos> {
         let job = Job::from_ranks(recorded.iter().map(|graph| with_host(graph, factor)));
-        settled(&job, &[]).map(|(step, _)| step)
+        settled(&job, &[], None).map(|(step, _)| step)
     };
     let (mut low, mut high) = BOUNDS;
     let (least, most) = (replay(low)?, replay(high)?);

@@ -9,6 +9,7 @@ mod collectives;
 mod corpus;
 mod extrapolate;
 mod heldout;
+mod interference;
 mod lab;
 mod markdown;
 mod measured;
@@ -75,7 +76,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 19] = [
+pub const SETS: [&dyn ValidationSet; 22] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -95,7 +96,13 @@ pub const SETS: [&dyn ValidationSet; 19] = [
     &collectives::EightFromFour,
     &collectives::UnseenGpu,
     &collectives::RackToRacks,
+    &interference::Gavel,
+    &interference::Alnair,
+    &interference::Traces,
 ];
+
+/// Names that stand for all sets whose names they begin.
+const GROUPS: [&str; 2] = ["collectives", "interference"];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
     collectives::ZeroShot { name, system: Some(system) }
@@ -135,7 +142,7 @@ fn wanted_sets(names: Option<&[String]>) -> Result<Vec<&'static dyn ValidationSe
     // A group's name stands for all of its sets: "collectives".
     let named = |set: &dyn ValidationSet, name: &str| {
         let rest = set.name().strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && name == "collectives")
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && GROUPS.contains(&name))
     };
     for name in names {
         if !SETS.iter().any(|set| named(*set, name)) {
