@@ -53,7 +53,7 @@ impl Grower<'_> {
                     let sum = self.sum(&rows);
                     let ridge = self.options.ridge.max(0.0);
                     let value = self.options.rate * sum.left / (sum.weight + ridge);
-                    tree.value[node] = if value.is_finite() { value } else { 0.0 };
+                    tree.value[node] = if value.is_finite() { value as f32 } else { 0.0 };
                     continue;
                 };
                 let child = tree.split.len();
@@ -64,7 +64,7 @@ impl Grower<'_> {
                     tree.child.push(0);
                 }
                 tree.split[node] = split.feature as i32;
-                tree.value[node] = self.feature(split.feature).cuts[split.bin];
+                tree.value[node] = self.feature(split.feature).cuts[split.bin] as f32;
                 tree.child[node] = child as u32;
             }
             level = next;

@@ -75,18 +75,19 @@ pub struct BoostOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Regressor {
-    base: f64,
+    base: f32,
     trees: Vec<Tree>,
 }
 
-/// Nodes in breadth-first order. Children of a split follow each other.
+/// Nodes in breadth-first order. Figures are single, so that files are half as long and come back as
+/// they were written. Children of a split follow each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tree {
     /// Feature that a node splits, -1 in leaves.
     split: Vec<i32>,
     /// Largest value that goes to the first child, or the value of a leaf.
-    value: Vec<f64>,
+    value: Vec<f32>,
     /// First child of a split, 0 in leaves.
     child: Vec<u32>,
 }
@@ -112,8 +113,9 @@ impl Regressor {
             return Self { base: 0.0, trees: Vec::new() };
         }
         let base = used.iter().map(|&row| weights[row] * targets[row]).sum::<f64>() / total;
+        let base = base as f32;
         let bins = Bins::new(rows, options.bins);
-        let mut left: Vec<f64> = targets.iter().map(|target| target - base).collect();
+        let mut left: Vec<f64> = targets.iter().map(|target| target - f64::from(base)).collect();
         let mut trees = Vec::new();
         for _ in 0..options.trees {
             let tree = Grower { bins: &bins, left: &left, weights, options }.grow(&used);
@@ -127,7 +129,7 @@ impl Regressor {
 
     /// What the trees say of a row.
     pub fn predict(&self, row: &[f64]) -> f64 {
-        self.base + self.trees.iter().map(|tree| tree.predict(row)).sum::<f64>()
+        f64::from(self.base) + self.trees.iter().map(|tree| tree.predict(row)).sum::<f64>()
     }
 
     /// Refuses what [`Regressor::predict`] could not walk: a model read from a file may hold
@@ -158,10 +160,10 @@ impl Tree {
         let mut node = 0;
         while let Ok(feature) = usize::try_from(self.split[node]) {
             let value = row.get(feature).copied().unwrap_or(f64::NAN);
-            let above = usize::from(value > self.value[node]);
+            let above = usize::from(value > f64::from(self.value[node]));
             node = self.child[node] as usize + above;
         }
-        self.value[node]
+        f64::from(self.value[node])
     }
 
     fn check(&self, features: usize) -> std::result::Result<(), String> {

@@ -56,7 +56,7 @@ proptest! {
         let model = Regressor::fit(&table(&rows), &targets, &weights, &PLAIN);
         let (got, best) =
             (squared_error(&model, &rows, &targets, &weights), best_stump(&rows, &targets, &weights));
-        prop_assert!((got - best).abs() <= 1e-6 * (1.0 + best), "{got} {best}");
+        prop_assert!((got - best).abs() <= 1e-4 * (1.0 + best), "{got} {best}");
     }
 
     /// More trees never fit the training rows worse, and what was fitted passes its own check.
@@ -68,7 +68,7 @@ proptest! {
             let model = Regressor::fit(&table(&rows), &targets, &weights, &options);
             prop_assert!(model.check(3).is_ok());
             let error = squared_error(&model, &rows, &targets, &weights);
-            prop_assert!(error <= before + 1e-6, "{trees} trees: {error} after {before}");
+            prop_assert!(error <= before * (1.0 + 1e-5) + 1e-4, "{trees} trees: {error} after {before}");
             before = error;
         }
     }
@@ -114,7 +114,7 @@ fn damaged_trees_are_refused() {
     let damages: [Damage; 6] = [
         |tree| tree.child[0] = 0,
         |tree| tree.child[0] = 2,
-        |tree| tree.value[1] = f64::NAN,
+        |tree| tree.value[1] = f32::NAN,
         |tree| tree.split[0] = -2,
         |tree| tree.value.truncate(1),
         |tree| *tree = Tree { split: vec![], value: vec![], child: vec![] },

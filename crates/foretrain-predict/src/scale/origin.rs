@@ -27,7 +27,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(super) fn of_recording(recording: &Recording) -> Self {
+    pub(crate) fn of_recording(recording: &Recording) -> Self {
         let meta = &recording.trace.meta;
         Self {
             path: meta.path.clone(),

@@ -47,6 +47,8 @@ pub fn fit(pairs: &[Measured]) -> Result<ColocationModel> {
     let busy = |pair: &&Measured| pair.victim.busy > BUSY && pair.other.busy > BUSY;
     let costs: Vec<f64> = pairs.iter().filter(busy).map(|pair| pair.slowdown - 1.0).collect();
     let cost = median(&costs).unwrap_or(time_sliced.cost).clamp(0.0, 10.0);
+    // No pair tells more digits than that.
+    let cost = (cost * 1e3).round() / 1e3;
     let mut rows = Table::new(FEATURES.len());
     let mut targets = Vec::new();
     for Measured { victim, other, slowdown } in &pairs {
