@@ -4,9 +4,12 @@ use std::str::FromStr;
 
 use foretrain::core::{Bytes, InputError, Nanos};
 use foretrain::cost::Method;
+use foretrain::cost::interference::Fixed;
 use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::roles::{GivenRole, Role};
+
+use crate::commands::interference::Choice;
 
 /// A number and the unit behind it, with or without a space.
 fn split(text: &str) -> Result<(f64, &str), String> {
@@ -60,6 +63,36 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
 pub(super) fn hinted<T: FromStr<Err = InputError>>(text: &str) -> Result<T, String> {
     let advised = |error: InputError| [&[error.to_string()], error.hints()].concat().join("; ");
     text.parse().map_err(advised)
+}
+
+/// `none`, `analytic`, `pretrained`, `fixed`, `fixed:1.3,1.1`, or a file.
+pub(super) fn interference(text: &str) -> Result<Choice, String> {
+    let Some(factors) = text.strip_prefix("fixed") else {
+        return Ok(match text {
+            "none" => Choice::None,
+            "analytic" => Choice::Analytic,
+            "pretrained" => Choice::Pretrained,
+            path => Choice::File(path.into()),
+        });
+    };
+    let Some(factors) = factors.strip_prefix(':') else {
+        return if factors.is_empty() {
+            Ok(Choice::Fixed(Fixed::default()))
+        } else {
+            Ok(Choice::File(text.into()))
+        };
+    };
+    let advice = "expected fixed:COMPUTATION,COMMUNICATION, as in fixed:1.3,1.1";
+    let parts: Vec<f64> = factors
+        .split(',')
+        .map(|part| part.trim().parse().map_err(|_| advice.to_owned()))
+        .collect::<Result<_, String>>()?;
+    let fixed = match parts[..] {
+        [both] => Fixed::new(both, both),
+        [compute, communication] => Fixed::new(compute, communication),
+        _ => return Err(advice.into()),
+    };
+    fixed.map(Choice::Fixed).map_err(|error| error.to_string())
 }
 
 /// Groups and their role: `dp_*=dp`.

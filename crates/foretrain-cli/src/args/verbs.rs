@@ -12,6 +12,7 @@ use super::collectives::Collectives;
 use super::read::Traces;
 use super::values;
 use crate::commands::hardware::Listed;
+use crate::commands::interference::{Choice, USUAL};
 use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
 #[derive(Debug, Subcommand)]
@@ -23,7 +24,8 @@ pub(super) enum Verb {
     Predict(Box<Predict>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
-    /// Turn measurements of a cluster into a cluster file that other verbs take for --on.
+    /// Turn measurements into files that other verbs take: a cluster for --on, or how things slow
+    /// each other down.
     Calibrate(Calibrate),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
@@ -99,6 +101,11 @@ pub(super) struct Predict {
     /// Catalogue file with further devices, nodes and clusters; may be given several times.
     #[arg(long, value_name = "FILE")]
     hardware: Vec<PathBuf>,
+    /// How computation and communication on one device slow each other down: none, analytic,
+    /// fixed:1.3,1.1 (computation, communication), pretrained, or a file that calibrate interference
+    /// wrote.
+    #[arg(long, value_name = "MODEL", default_value = USUAL, value_parser = values::interference)]
+    interference: Choice,
     /// Show the critical path and the collectives too.
     #[arg(long)]
     explain: bool,
@@ -209,6 +216,7 @@ impl From<Predict> for predict::Options {
             gradient_bytes: args.gradient_bytes,
             roles: args.roles,
             hardware: args.hardware,
+            interference: args.interference,
             explain: args.explain,
         }
     }

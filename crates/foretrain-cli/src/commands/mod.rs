@@ -6,6 +6,7 @@ pub(crate) mod collectives;
 pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
+pub(crate) mod interference;
 mod logs;
 pub(crate) mod predict;
 mod schema;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Predict(Box<predict::Options>),
     Collectives(Box<collectives::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
+    CalibrateInterference(Box<interference::Options>),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
@@ -43,6 +45,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Predict(options) => predict::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
+        Command::CalibrateInterference(options) => interference::calibrate(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),

@@ -12,6 +12,7 @@ use foretrain::rewrite::BucketCaps;
 
 use super::Answer;
 use super::hardware::catalogue;
+use super::interference::Choice;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::recordings::{Input, Source};
@@ -29,6 +30,7 @@ pub(crate) struct Options {
     pub(crate) gradient_bytes: Option<Bytes>,
     pub(crate) roles: Vec<GivenRole>,
     pub(crate) hardware: Vec<PathBuf>,
+    pub(crate) interference: Choice,
     pub(crate) explain: bool,
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     for &gpus in &options.gpus {
         cluster.nodes_for(u64::from(gpus))?;
     }
+    let interference = options.interference.model()?;
     let input = options.source.read(output)?;
     let asked = PredictOptions {
         recorded_on,
@@ -50,6 +53,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         buckets: options.bucket_cap.map_or_else(BucketCaps::default, BucketCaps::uniform),
         gradient_bytes: options.gradient_bytes,
         roles: options.roles.clone(),
+        interference,
     };
     let (prediction, ledger) = match input {
         Input::Traces(job) => (predict(&job.recordings, &cluster, &catalogue, &asked)?, job.ledger),

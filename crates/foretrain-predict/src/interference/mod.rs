@@ -7,6 +7,8 @@ mod loads;
 pub mod pairs;
 mod samples;
 mod take_out;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use adapter::DeviceSharing;
 use foretrain_cost::interference::{Analytic, OverlapModel};

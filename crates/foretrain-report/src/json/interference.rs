@@ -58,7 +58,7 @@ impl CalibrateInterferenceReport {
             overall: calibration.overall.as_ref().map(held_out),
             notes: calibration.notes.clone(),
             written_to: written_to.map(str::to_owned),
-            ledger: LedgerReport::new(ledger),
+            ledger: ledger.into(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod common;
 mod hardware;
 mod inspect;
 mod inspect_graph;
+mod interference;
 mod nccl;
 mod predict;
 mod validate;
@@ -39,6 +40,7 @@ pub use inspect_graph::{
     GraphReport, GraphTimesReport, GroupReport, InspectGraphReport, NodeTallyReport, NodesReport,
     OperationReport,
 };
+pub use interference::{CalibrateInterferenceReport, HeldOutReport};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -54,8 +56,9 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 8] = [
+pub const ANSWERS: [&str; 9] = [
     "calibrate-collectives",
+    "calibrate-interference",
     "collectives",
     "hardware",
     "inspect",
@@ -83,6 +86,7 @@ pub fn schema(answer: &str) -> Result<Value> {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let schema = match answer {
         "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
+        "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),

@@ -4,7 +4,6 @@ use foretrain_core::Ledger;
 use foretrain_predict::interference::calibrate::{Calibration, HeldOut};
 
 use super::TextStyle;
-use super::ledger::ledger as coverage;
 use super::sheet::Sheet;
 use super::table::{Side, Table};
 
@@ -42,7 +41,7 @@ pub fn calibrate_interference(
         Some(path) => sheet.field("written to", path),
         None => sheet.field("written to", "nothing; keep the model with -o FILE"),
     }
-    coverage(&mut sheet, ledger);
+    super::ledger::ledger(&ledger.into(), &mut sheet);
     sheet.finish()
 }
 
@@ -63,7 +62,7 @@ fn held_out(sheet: &mut Sheet, calibration: &Calibration) {
     for row in calibration.held_out.iter().chain([overall]) {
         table.row(cells(row));
     }
-    sheet.table(&mut table);
+    sheet.table(table);
 }
 
 fn cells(row: &HeldOut) -> Vec<String> {

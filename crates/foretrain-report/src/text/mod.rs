@@ -10,6 +10,7 @@ mod evidence;
 mod hardware;
 mod inspect;
 mod inspect_graph;
+mod interference;
 mod ledger;
 mod nccl;
 mod predict;
@@ -27,6 +28,7 @@ pub use hardware::{
 };
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
+pub use interference::calibrate_interference;
 pub use predict::{PredictView, predict};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;

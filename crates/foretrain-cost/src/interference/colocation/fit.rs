@@ -24,7 +24,10 @@ const FEWEST: usize = 20;
 const BUSY: f64 = 0.7;
 
 const BOOST: BoostOptions =
-    BoostOptions { trees: 150, depth: 3, rate: 0.08, least_rows: 15, ridge: 5.0, bins: 32 };
+    BoostOptions { trees: 60, depth: 2, rate: 0.1, least_rows: 30, ridge: 20.0, bins: 32 };
+/// Labels beyond this factor from the formula are cut: such jobs met something else than each
+/// other's kernels, as a common source of input.
+const MOST_CORRECTION: f64 = 2.0;
 
 /// Fits constants, then trees to what they leave over.
 ///
@@ -50,13 +53,17 @@ pub fn fit(pairs: &[Measured]) -> Result<ColocationModel> {
     // No pair tells more digits than that.
     let cost = (cost * 1e3).round() / 1e3;
     let mut rows = Table::new(FEATURES.len());
-    let mut targets = Vec::new();
+    let (mut targets, mut weights) = (Vec::new(), Vec::new());
     for Measured { victim, other, slowdown } in &pairs {
         let by_formula = time_sliced.slowdown(victim, std::slice::from_ref(other));
         rows.push(&features(victim, other, by_formula));
-        targets.push(slowdown.clamp(1.0, MOST_SLOWDOWN).ln() - by_formula.ln());
+        let slowdown = slowdown.clamp(1.0, MOST_SLOWDOWN);
+        let most = MOST_CORRECTION.ln();
+        targets.push((slowdown.ln() - by_formula.ln()).clamp(-most, most));
+        // Errors count relative to what was measured.
+        weights.push(1.0 / slowdown);
     }
-    let trees = Regressor::fit(&rows, &targets, &vec![1.0; targets.len()], &BOOST);
+    let trees = Regressor::fit(&rows, &targets, &weights, &BOOST);
     Ok(ColocationModel {
         time_sliced,
         mps: Turns { cost, size_exponent: 1.0 },

@@ -64,17 +64,9 @@ pub struct ColocationModel {
     trees: Regressor,
 }
 
-/// What the trees see of a victim and its aggressor, in order.
-const FEATURES: [&str; 8] = [
-    "log_formula",
-    "busy",
-    "busy_other",
-    "log_step_ns",
-    "log_step_other_ns",
-    "log_launch_ns",
-    "log_launch_other_ns",
-    "log_kernel_ratio",
-];
+/// What the trees see of a victim and its aggressor, in order. No time is among them: of a device
+/// that nobody measured they are as good.
+const FEATURES: [&str; 4] = ["log_formula", "busy", "busy_other", "log_kernel_ratio"];
 
 /// Nobody waits longer than this many times: beyond it measurements tell of other causes.
 const MOST_SLOWDOWN: f64 = 16.0;
@@ -152,15 +144,5 @@ fn clean(busy: f64) -> f64 {
 }
 
 fn features(victim: &JobLoad, other: &JobLoad, by_formula: f64) -> [f64; FEATURES.len()] {
-    let log = |time: Nanos| (time.nanos().max(1) as f64).ln();
-    [
-        by_formula.ln(),
-        clean(victim.busy),
-        clean(other.busy),
-        log(victim.step),
-        log(other.step),
-        log(victim.launch),
-        log(other.launch),
-        kernel_ratio(victim, other).ln(),
-    ]
+    [by_formula.ln(), clean(victim.busy), clean(other.busy), kernel_ratio(victim, other).ln()]
 }
