@@ -1,6 +1,6 @@
 //! Fitting interference models, and how far they can be trusted where they were not fitted.
 
-use foretrain_core::stats::{mean, median};
+use foretrain_core::stats::mean;
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_cost::interference::colocation::{ColocationModel, Measured, Sharing, fit};
 use foretrain_cost::interference::{
@@ -14,8 +14,9 @@ use super::samples::Samples;
 const CONSTANT: f64 = 1.3;
 /// Fewer samples are not worth trees.
 const FEWEST_SAMPLES: usize = 40;
-/// Kernels above this feel no launch delay that could be told from noise.
-const SHORT: Nanos = Nanos::from_micros(50);
+/// Launch delays that are tried: so many steps of so much.
+const DELAYS: u32 = 20;
+const DELAY: Nanos = Nanos::from_nanos(250);
 
 /// Mean absolute errors in percent of the measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,35 +146,63 @@ pub fn leave_one_out<'a>(recordings: &[&'a Samples]) -> Vec<Predicted<'a>> {
     predicted
 }
 
-/// Each recording counts as much as any other, however many kernels it has.
+/// The formula, and trees if they do better than it where they were not fitted: with few
+/// recordings they often learn what is peculiar to one.
 fn fit_learned(recordings: &[&Samples], which: &[usize]) -> Learned {
+    let formula = fit_formula(recordings, which);
+    let without = Learned::fit(formula, &[], &[]);
+    let (mut by_formula, mut by_trees) = (0.0, 0.0);
+    for &left_out in which {
+        let others: Vec<usize> = which.iter().copied().filter(|&at| at != left_out).collect();
+        let formula = fit_formula(recordings, &others);
+        let trees = OverlapModel::Learned(fit_trees(formula, recordings, &others));
+        by_formula += loss(recordings[left_out], &OverlapModel::Analytic(formula));
+        by_trees += loss(recordings[left_out], &trees);
+    }
+    let count: usize = which.iter().map(|&at| recordings[at].samples.len()).sum();
+    if count < FEWEST_SAMPLES || by_trees >= by_formula {
+        return without;
+    }
+    fit_trees(formula, recordings, which)
+}
+
+fn fit_trees(formula: Analytic, recordings: &[&Samples], which: &[usize]) -> Learned {
     let (mut samples, mut weights): (Vec<OverlapSample>, Vec<f64>) = (Vec::new(), Vec::new());
     let total: usize = which.iter().map(|&at| recordings[at].samples.len()).sum();
     for &at in which {
         let own = &recordings[at].samples;
-        let weight = total as f64 / (which.len() * own.len().max(1)) as f64;
+        let each = total as f64 * voice(recordings[at]) / (which.len() * own.len().max(1)) as f64;
         samples.extend(own.iter().map(|sample| sample.overlap));
-        weights.extend(std::iter::repeat_n(weight, own.len()));
-    }
-    let formula = fit_formula(which.iter().map(|&at| recordings[at]));
-    if samples.len() < FEWEST_SAMPLES {
-        (samples, weights) = (Vec::new(), Vec::new());
+        weights.extend(std::iter::repeat_n(each, own.len()));
     }
     Learned::fit(formula, &samples, &weights)
 }
 
-/// The launch delay is what short kernels lost in the median, of recordings in the median.
-fn fit_formula<'a>(recordings: impl Iterator<Item = &'a Samples>) -> Analytic {
-    let delay = |recording: &Samples| {
-        let short = recording.samples.iter().map(|sample| &sample.overlap);
-        let short = short.filter(|s| s.kernel.alone < SHORT && s.beside.moving > 0.5);
-        let lost: Vec<f64> =
-            short.map(|s| (s.slowdown() - 1.0) * s.kernel.alone.nanos() as f64).collect();
-        median(&lost)
-    };
-    let delays: Vec<f64> = recordings.filter_map(delay).collect();
+/// The launch delay of the least error.
+fn fit_formula(recordings: &[&Samples], which: &[usize]) -> Analytic {
     let default = Analytic::default();
-    median(&delays).map_or(default, |delay| default.with_launch_delay(Nanos::from_nanos_f64(delay)))
+    let candidates =
+        (0..=DELAYS).map(|step| default.with_launch_delay(DELAY.scale(f64::from(step))));
+    let scored = candidates.map(|formula| {
+        let model = OverlapModel::Analytic(formula);
+        (which.iter().map(|&at| loss(recordings[at], &model)).sum::<f64>(), formula)
+    });
+    let best = scored.min_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|_| !which.is_empty()).map_or(default, |(_, formula)| formula)
+}
+
+/// A model's mean relative error on a recording, by how much the recording has to say.
+fn loss(recording: &Samples, model: &OverlapModel) -> f64 {
+    let overlaps = recording.samples.iter().map(|sample| &sample.overlap);
+    let errors: Vec<f64> =
+        overlaps.map(|overlap| error(overlap.predict(model), overlap.recorded)).collect();
+    voice(recording) * mean(&errors).unwrap_or(0.0)
+}
+
+/// Each recording counts as much as any other, however many kernels it has, unless it has few.
+fn voice(recording: &Samples) -> f64 {
+    const ENOUGH: f64 = 20.0;
+    (recording.samples.len() as f64 / ENOUGH).min(1.0)
 }
 
 /// Fits the co-location model to a table of pairs; groups are model families.

@@ -12,7 +12,7 @@ use foretrain_core::stats::median;
 use foretrain_cost::interference::{DeviceLimits, KernelLoad, OverlapSample, TransferLoad};
 use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, collective_time};
 use foretrain_graph::attributes::well_known;
-use foretrain_graph::{NodeId, NodeKind, QueueId, StepGraph};
+use foretrain_graph::{CollectiveKind, NodeId, NodeKind, QueueId, QueueKind, StepGraph};
 use foretrain_hardware::{Catalogue, Cluster};
 use rustc_hash::FxHashMap;
 
@@ -215,7 +215,7 @@ struct Transfers<'a> {
     cluster: Option<&'a Cluster>,
 }
 
-type Operation = (Option<foretrain_graph::CollectiveKind>, String, Option<u64>);
+type Operation = (Option<CollectiveKind>, String, Option<u64>);
 
 impl<'a> Transfers<'a> {
     fn new(recording: &Recording, cluster: Option<&'a Cluster>) -> Self {
@@ -245,6 +245,20 @@ impl<'a> Transfers<'a> {
 
     fn modelled(&self, graph: &StepGraph, id: NodeId) -> Option<Nanos> {
         let node = graph.node(id);
+        // Exchanges between pairs differ in size from peer to peer, so one buffer's size does not
+        // tell how long they take.
+        let is_uniform = matches!(
+            node.collective,
+            Some(
+                CollectiveKind::AllReduce
+                    | CollectiveKind::ReduceScatter
+                    | CollectiveKind::AllGather
+                    | CollectiveKind::Broadcast
+            )
+        );
+        if !is_uniform {
+            return None;
+        }
         let size = graph.groups[node.group?.index()].size;
         let fabric = Fabric::for_group(self.cluster?, &GroupPlacement::contiguous(size)).ok()?;
         let call = CollectiveCall { kind: node.collective?, bytes: node.bytes?, dtype: node.dtype };
@@ -261,9 +275,7 @@ fn operation(graph: &StepGraph, id: NodeId) -> Operation {
 fn communication(graph: &StepGraph) -> impl Iterator<Item = (NodeId, Nanos, Nanos)> + '_ {
     let is_comm =
         |id: &NodeId| matches!(graph.kind(*id), NodeKind::Collective | NodeKind::PointToPoint);
-    let on_device = |id: &NodeId| {
-        graph.queues[graph.queue(*id).index()].kind == foretrain_graph::QueueKind::Stream
-    };
+    let on_device = |id: &NodeId| graph.queues[graph.queue(*id).index()].kind == QueueKind::Stream;
     graph
         .node_ids()
         .filter(is_comm)
