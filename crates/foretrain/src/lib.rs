@@ -26,7 +26,6 @@
 //! use foretrain::core::Nanos;
 //! use foretrain::hardware::Catalogue;
 //! use foretrain::ingest::{ReadOptions, read_ranks};
-//! use foretrain::predict::interference::usual_model;
 //! use foretrain::predict::{PredictOptions, Recording, predict};
 //! use foretrain::report::{TextStyle, json, text};
 //! use foretrain::rewrite::BucketCaps;
@@ -53,7 +52,7 @@
 //!     buckets: BucketCaps::default(),
 //!     gradient_bytes: None,
 //!     roles: Vec::new(), // deduced from names and use
-//!     interference: usual_model(), // of computation and communication on one device
+//!     interference: None, // of computation and communication on one device
 //! };
 //! let prediction = predict(&recordings, &catalogue.cluster("dgx-a100")?, catalogue, &options)?;
 //!

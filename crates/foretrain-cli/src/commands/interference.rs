@@ -6,10 +6,11 @@ use foretrain::core::{InputError, Ledger};
 use foretrain::cost::interference::{Analytic, Fixed, ModelFile, OverlapModel};
 use foretrain::ingest::{Loaded, ReadOptions, load};
 use foretrain::predict::Recording;
+use foretrain::predict::interference::alone::Alone;
 use foretrain::predict::interference::calibrate::{
     Calibration, calibrate_colocation, calibrate_overlap,
 };
-use foretrain::predict::interference::pairs::{Alone, Pairs, read_text};
+use foretrain::predict::interference::pairs::{Pairs, read_text};
 use foretrain::predict::interference::{Samples, samples};
 use foretrain::report::json::{self, CalibrateInterferenceReport};
 use foretrain::report::text;
@@ -21,8 +22,9 @@ use crate::failure::Result;
 use crate::output::{Output, write_file};
 use crate::progress::Reading;
 
-/// What `predict` uses unless told otherwise; the library's choice by its name.
-pub(crate) const USUAL: &str = "analytic";
+/// What `predict` uses unless told otherwise: on recordings that no model was fitted to, none did
+/// better than leaving times as they are (see `docs/interference.md`).
+pub(crate) const USUAL: &str = "none";
 
 /// A model as named on the command line.
 #[derive(Clone, Debug)]

@@ -146,7 +146,7 @@ fn files_come_back_as_written_and_the_built_in_one_can_be_used() {
     let file = file();
     assert_eq!(ModelFile::read(&file.text()).expect("own file"), file);
     let built_in = ModelFile::pretrained().expect("built in");
-    assert!(built_in.overlap.is_some());
+    assert!(built_in.overlap.is_some() && built_in.colocation.is_some());
 }
 
 #[test]

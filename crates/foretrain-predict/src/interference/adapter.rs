@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use foretrain_cost::interference::{Activity, DeviceLimits, OverlapModel, SlowdownModel};
+use foretrain_cost::interference::{
+    Activity, DeviceLimits, OverlapModel, SlowdownModel, TransferLoad,
+};
 use foretrain_sim::{Interference, TaskView};
 
 use super::loads::Loads;
@@ -22,10 +24,7 @@ impl DeviceSharing {
         let load = *self.loads.get(task.class)?.get(task.node)?;
         Some(match load {
             Activity::Transfer(load) if task.waiting => {
-                Activity::Transfer(foretrain_cost::interference::TransferLoad {
-                    moving: 0.0,
-                    ..load
-                })
+                Activity::Transfer(TransferLoad { moving: 0.0, ..load })
             }
             load => load,
         })

@@ -7,7 +7,8 @@ use foretrain_cost::interference::{
     Analytic, Domain, Learned, ModelFile, OverlapModel, OverlapSample, TrainedOn,
 };
 
-use super::pairs::{Alone, PairRow, Pairs};
+use super::alone::Alone;
+use super::pairs::{PairRow, Pairs};
 use super::samples::Samples;
 
 /// What every comparison stands beside: as if nothing slowed down, and a constant factor.
@@ -218,7 +219,7 @@ pub fn calibrate_colocation(
     let (rows, unknown) = with_loads(pairs, alone);
     let measured: Vec<Measured> = rows.iter().map(|(_, measured)| *measured).collect();
     let model = fit(&measured)?;
-    let mut predicted: Vec<(&PairRow, f64, Errors)> = Vec::new();
+    let mut scored: Vec<(&PairRow, Errors)> = Vec::new();
     for (row, measured, model) in leave_family_out(&rows)? {
         if row.clamped {
             continue;
@@ -233,14 +234,14 @@ pub fn calibrate_colocation(
             formula: off(formula),
             learned: off(learned),
         };
-        predicted.push((row, learned, errors));
+        scored.push((row, errors));
     }
     let mut gpus: Vec<&str> = rows.iter().map(|(row, _)| row.gpu.as_str()).collect();
     gpus.sort_unstable();
     gpus.dedup();
     let average = |group: &str, keep: &dyn Fn(&PairRow) -> bool| {
         let kept: Vec<Errors> =
-            predicted.iter().filter(|(row, ..)| keep(row)).map(|(.., errors)| *errors).collect();
+            scored.iter().filter(|(row, _)| keep(row)).map(|&(_, errors)| errors).collect();
         let over = |error: fn(&Errors) -> f64| {
             mean(&kept.iter().map(error).collect::<Vec<f64>>()).unwrap_or(0.0)
         };

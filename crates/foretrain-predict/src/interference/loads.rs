@@ -5,7 +5,7 @@ use foretrain_core::Nanos;
 use foretrain_cost::KernelClass;
 use foretrain_cost::interference::{Activity, DeviceLimits, KernelLoad, TransferLoad};
 use foretrain_graph::attributes::well_known;
-use foretrain_graph::{NodeId, NodeKind, QueueKind, StepGraph};
+use foretrain_graph::{CollectiveKind, NodeId, NodeKind, QueueKind, StepGraph};
 use foretrain_hardware::Device;
 
 /// The load of every node of a graph; `None` for what occupies no device.
@@ -83,7 +83,7 @@ pub(crate) fn transfer_load(
     let node = graph.node(id);
     TransferLoad {
         transfer,
-        kind: node.collective.unwrap_or(foretrain_graph::CollectiveKind::Unknown),
+        kind: node.collective.unwrap_or(CollectiveKind::Unknown),
         bytes: node.bytes,
         ranks: node.group.map_or(0, |group| graph.groups[group.index()].size),
         channels: product(graph, id, well_known::GRID),

@@ -2,6 +2,7 @@
 //! of [`foretrain_cost::interference`], samples of it in recordings, and fitting models to them.
 
 mod adapter;
+pub mod alone;
 pub mod calibrate;
 mod loads;
 pub mod pairs;
@@ -11,14 +12,7 @@ mod take_out;
 mod tests;
 
 pub(crate) use adapter::DeviceSharing;
-use foretrain_cost::interference::{Analytic, OverlapModel};
 pub(crate) use loads::{Loads, device_limits};
 pub use samples::{Sample, Samples, samples};
 
 pub(crate) use take_out::{Span, spans, take_out};
-
-/// The model that predictions use unless another is asked for: the one that did best where it was
-/// not fitted (see the sets called interference of `foretrain validate`).
-pub fn usual_model() -> Option<OverlapModel> {
-    Some(OverlapModel::Analytic(Analytic::default()))
-}

@@ -234,7 +234,9 @@ impl<'a> Transfers<'a> {
     fn of_step(&self, graph: &StepGraph) -> Vec<Comm> {
         let comm = |(id, from, to): (NodeId, Nanos, Nanos)| {
             let whole = to - from;
-            let shortest = self.shortest.get(&operation(graph, id)).copied().unwrap_or(whole);
+            // Of unknown size, operations cannot be told to be equal.
+            let equal = graph.node(id).bytes.and(self.shortest.get(&operation(graph, id)));
+            let shortest = equal.copied().unwrap_or(whole);
             let time = self.modelled(graph, id).map_or(shortest, |model| model.min(shortest));
             let share = time.nanos() as f64 / whole.nanos().max(1) as f64;
             let load = transfer_load(graph, id, time, share.min(1.0));

@@ -6,7 +6,7 @@
 //! not, they no longer pay for each other.
 
 use foretrain_core::Nanos;
-use foretrain_graph::{Job, NodeId, QueueId, QueueKind};
+use foretrain_graph::{Job, NodeId, QueueId, QueueKind, StepGraph};
 use foretrain_sim::{Interference, TaskView, Timeline};
 use rustc_hash::FxHashMap;
 
@@ -72,7 +72,7 @@ pub(crate) fn spans(job: &Job, timeline: &Timeline) -> Vec<Vec<Span>> {
 /// are left out.
 pub(crate) fn take_out(
     spans: &[Span],
-    graph: &foretrain_graph::StepGraph,
+    graph: &StepGraph,
     class: usize,
     sharing: &DeviceSharing,
 ) -> FxHashMap<NodeId, Nanos> {
@@ -92,7 +92,7 @@ pub(crate) fn take_out(
 /// Adds up, instant by instant, what each node of one device lost.
 fn lose(
     spans: &[Span],
-    graph: &foretrain_graph::StepGraph,
+    graph: &StepGraph,
     class: usize,
     sharing: &DeviceSharing,
     lost: &mut FxHashMap<NodeId, f64>,

@@ -12,7 +12,6 @@ use super::lab::{MeasuredRun, RecordedRun, measured_runs, recorded_runs};
 use super::report::{Row, SetOutcome, Skipped};
 use super::roots::Candidate;
 use super::{ValidationSet, guarded};
-use crate::interference::usual_model;
 use crate::{PredictOptions, Recording, predict};
 
 /// From one rank without communication.
@@ -200,7 +199,7 @@ fn predict_run(
         buckets,
         gradient_bytes: None,
         roles: Vec::new(),
-        interference: usual_model(),
+        interference: None,
     };
     let prediction = predict(recordings, &cluster, &catalogue, &options).map_err(words)?;
     let step = prediction.sizes.first().ok_or("no size was predicted")?.step_time;

@@ -11,8 +11,9 @@ use rayon::prelude::*;
 use super::corpus::{Corpus, analyse};
 use super::report::{Row, SetOutcome, Skipped};
 use super::{ValidationSet, guarded};
+use crate::interference::alone::Alone;
 use crate::interference::calibrate::{leave_family_out, leave_one_out, with_loads};
-use crate::interference::pairs::{Alone, Job, Pairs};
+use crate::interference::pairs::{Job, Pairs};
 use crate::interference::{Samples, samples};
 
 const PAIRS: &str = "fleet/colocation_pairs.csv";
