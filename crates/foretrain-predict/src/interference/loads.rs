@@ -94,8 +94,8 @@ pub(crate) fn transfer_load(
 /// Product of "x,y,z"; 0 if it is not recorded or no such thing.
 fn product(graph: &StepGraph, id: NodeId, attribute: &str) -> u32 {
     let Some(text) = graph.node_attributes.get_str(attribute, id.index()) else { return 0 };
-    let parts = text.split(',').map(|part| part.trim().parse::<u32>().ok());
-    parts.fold(Some(1_u32), |all, part| all?.checked_mul(part?)).unwrap_or(0)
+    let mut parts = text.split(',').map(|part| part.trim().parse::<u32>().ok());
+    parts.try_fold(1_u32, |all, part| all.checked_mul(part?)).unwrap_or(0)
 }
 
 /// What a device offers its kernels; nothing is known of an unknown one.
