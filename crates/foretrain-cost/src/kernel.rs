@@ -87,7 +87,7 @@ impl KernelClass {
     }
 
     /// Share of memory in what bounds the class, and the relative spread of a ratio built on it.
-    const fn memory_share(self) -> (f64, f64) {
+    pub(crate) const fn memory_share(self) -> (f64, f64) {
         match self {
             Self::Gemm => (0.2, 0.25),
             Self::Convolution => (0.35, 0.3),

@@ -19,9 +19,11 @@
 //!
 //! *Architecture invariant:* this crate performs no IO, reads no clock and keeps no state.
 
+pub mod boost;
 pub mod calibrate;
 pub mod collective;
 pub mod congestion;
+pub mod interference;
 pub mod kernel;
 pub mod nccl_tuner;
 pub mod primitives;

@@ -70,6 +70,11 @@ impl ComputeScale {
         }
     }
 
+    /// Whether kernels keep their recorded times.
+    pub(crate) fn is_none(&self) -> bool {
+        self.devices.is_none()
+    }
+
     /// Scales the kernels of a graph; returns the relative spread this brings into the step.
     pub(crate) fn apply(
         &self,

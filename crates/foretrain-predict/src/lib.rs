@@ -7,6 +7,7 @@ pub mod collectives;
 mod devices;
 pub mod inspect;
 pub mod inspect_graph;
+pub mod interference;
 mod joint;
 pub mod primitives;
 pub mod recording;

@@ -12,6 +12,7 @@ mod notes;
 mod origin;
 pub(crate) mod ranks;
 pub(crate) mod simulate;
+mod slowdown;
 pub(crate) mod steady;
 mod strip;
 pub(crate) mod synchronise;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use foretrain_core::{Bytes, Evidence, Nanos, Result};
 use foretrain_cost::Primitives;
+use foretrain_cost::interference::OverlapModel;
 use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
@@ -69,6 +71,8 @@ pub struct PredictOptions {
     pub cores: Option<f64>,
     /// What groups are for, where that is known better than the recording shows.
     pub roles: Vec<GivenRole>,
+    /// How computation and communication on one device slow each other down; not at all if `None`.
+    pub interference: Option<OverlapModel>,
 }
 
 /// Predicts step times of a job recorded on one or more ranks.

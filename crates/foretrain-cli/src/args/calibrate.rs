@@ -11,6 +11,7 @@ use super::primitives::Primitives;
 use super::values;
 use crate::commands::Command;
 use crate::commands::calibrate::Options;
+use crate::commands::interference;
 
 #[derive(Debug, Args)]
 pub(super) struct Calibrate {
@@ -25,6 +26,48 @@ enum What {
     /// Measure on this machine what sending, receiving, summing, copying and compressing gradients
     /// costs, or take measured times from tables.
     Primitives(Primitives),
+    /// Fit how computation and communication, or jobs on one device, slow each other down.
+    Interference(Interference),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  foretrain calibrate interference runs/*.json.gz -o ours.json
+  foretrain predict rank0.json.gz --on dgx-a100 --gpus 8,64 --interference ours.json
+  foretrain calibrate interference --pairs pairs.csv --alone steps.csv -o jobs.json")]
+struct Interference {
+    /// Profiler traces of at least three steps each, in which kernels run both alone and beside
+    /// communication. Each file is a recording of its own.
+    #[arg(value_name = "TRACE", required_unless_present = "pairs", conflicts_with = "pairs")]
+    traces: Vec<PathBuf>,
+    /// A table of pairs of jobs that shared a device instead (see docs/interference.md).
+    #[arg(long, value_name = "FILE", requires = "alone")]
+    pairs: Option<PathBuf>,
+    /// Step times of those jobs alone: a table, or Gavel's throughputs as JSON.
+    #[arg(long, value_name = "FILE", requires = "pairs")]
+    alone: Option<PathBuf>,
+    /// Take only rows of pairs whose source begins with this.
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "pairs",
+        default_value = "",
+        hide_default_value = true
+    )]
+    source: String,
+    /// Licence of what is fitted to, kept in the file.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    licence: String,
+    /// Write the model to this file. The report goes to standard output.
+    #[arg(id = "out", short = 'o', long = "out", value_name = "FILE", help_heading = "Output")]
+    keep: Option<PathBuf>,
+    /// Replace the file if there is one.
+    #[arg(long, requires = "out", help_heading = "Output")]
+    force: bool,
+    /// Catalogue file with further devices, nodes and clusters; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    hardware: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -68,6 +111,7 @@ impl From<Calibrate> for Command {
         match args.what {
             What::Collectives(args) => (*args).into(),
             What::Primitives(args) => args.into(),
+            What::Interference(args) => Self::CalibrateInterference(Box::new(args.into())),
         }
     }
 }
@@ -86,5 +130,23 @@ impl From<Collectives> for Command {
             force: args.force,
             hardware: args.hardware,
         }))
+    }
+}
+
+impl From<Interference> for interference::Options {
+    fn from(args: Interference) -> Self {
+        let from = match (args.pairs, args.alone) {
+            (Some(pairs), Some(alone)) => {
+                interference::From::Pairs { pairs, alone, source: args.source }
+            }
+            _ => interference::From::Traces(args.traces),
+        };
+        Self {
+            from,
+            licence: args.licence,
+            keep: args.keep,
+            force: args.force,
+            hardware: args.hardware,
+        }
     }
 }

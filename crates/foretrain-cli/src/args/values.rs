@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use foretrain::core::{Bandwidth, Bytes, InputError, Nanos};
 use foretrain::cost::Method;
+use foretrain::cost::interference::Fixed;
 use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::BucketCopies;
 use foretrain::predict::roles::{GivenRole, Role};
 use foretrain::rewrite::strategy::{Registry, Strategy};
+
+use crate::commands::interference::Choice;
 
 /// A size: `64MiB`, `1.5 GB`, `4096`.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
@@ -49,6 +52,36 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
 pub(super) fn hinted<T: FromStr<Err = InputError>>(text: &str) -> Result<T, String> {
     let advised = |error: InputError| [&[error.to_string()], error.hints()].concat().join("; ");
     text.parse().map_err(advised)
+}
+
+/// `none`, `analytic`, `pretrained`, `fixed`, `fixed:1.3,1.1`, or a file.
+pub(super) fn interference(text: &str) -> Result<Choice, String> {
+    let Some(factors) = text.strip_prefix("fixed") else {
+        return Ok(match text {
+            "none" => Choice::None,
+            "analytic" => Choice::Analytic,
+            "pretrained" => Choice::Pretrained,
+            path => Choice::File(path.into()),
+        });
+    };
+    let Some(factors) = factors.strip_prefix(':') else {
+        return if factors.is_empty() {
+            Ok(Choice::Fixed(Fixed::default()))
+        } else {
+            Ok(Choice::File(text.into()))
+        };
+    };
+    let advice = "expected fixed:COMPUTATION,COMMUNICATION, as in fixed:1.3,1.1";
+    let parts: Vec<f64> = factors
+        .split(',')
+        .map(|part| part.trim().parse().map_err(|_| advice.to_owned()))
+        .collect::<Result<_, String>>()?;
+    let fixed = match parts[..] {
+        [both] => Fixed::new(both, both),
+        [compute, communication] => Fixed::new(compute, communication),
+        _ => return Err(advice.into()),
+    };
+    fixed.map(Choice::Fixed).map_err(|error| error.to_string())
 }
 
 /// Groups and their role: `dp_*=dp`.

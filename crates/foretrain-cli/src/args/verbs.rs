@@ -16,6 +16,7 @@ use super::read::Traces;
 use super::values;
 use super::whatif::WhatIf;
 use crate::commands::hardware::Listed;
+use crate::commands::interference::{Choice, USUAL};
 use crate::commands::primitives::PEER_VERB;
 use crate::commands::{Command, export, hardware, inspect, predict, validate};
 
@@ -32,7 +33,7 @@ pub(super) enum Verb {
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
-    /// synchronisation primitives.
+    /// synchronisation primitives, of how things slow each other down.
     Calibrate(Calibrate),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
@@ -146,6 +147,11 @@ pub(super) struct Predict {
     /// Catalogue file with further devices, nodes and clusters; may be given several times.
     #[arg(long, value_name = "FILE")]
     hardware: Vec<PathBuf>,
+    /// How computation and communication on one device slow each other down: none, analytic,
+    /// fixed:1.3,1.1 (computation, communication), pretrained, or a file that calibrate interference
+    /// wrote.
+    #[arg(long, value_name = "MODEL", default_value = USUAL, value_parser = values::interference)]
+    interference: Choice,
     /// Show the critical path and the collectives too.
     #[arg(long)]
     explain: bool,
@@ -265,6 +271,7 @@ impl From<Predict> for predict::Options {
             cores: args.cores,
             roles: args.roles,
             hardware: args.hardware,
+            interference: args.interference,
             explain: args.explain,
         }
     }

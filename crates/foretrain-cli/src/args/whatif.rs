@@ -9,6 +9,7 @@ use foretrain::predict::whatif::{Axis, Scenario};
 
 use super::read::Traces;
 use super::values;
+use crate::commands::interference::Choice;
 use crate::commands::whatif;
 
 #[derive(Debug, Args)]
@@ -50,6 +51,14 @@ pub(super) struct WhatIf {
     /// deduced from names and use].
     #[arg(long = "role", value_name = "GROUPS=ROLE", value_parser = values::role)]
     roles: Vec<GivenRole>,
+    /// How computation and communication on one device slow each other down, as predict takes it; what
+    /// is taken out of the recording comes back where they still overlap.
+    #[arg(long, value_name = "MODEL", default_value = "pretrained", value_parser = values::interference)]
+    interference: Choice,
+    /// What summing, copying and encoding cost, as `foretrain calibrate primitives -o` writes it
+    /// [default: assumed].
+    #[arg(long, value_name = "FILE")]
+    primitives: Option<PathBuf>,
     /// Catalogue file with further devices, nodes and clusters; may be given several times.
     #[arg(long, value_name = "FILE")]
     hardware: Vec<PathBuf>,
@@ -98,6 +107,8 @@ impl From<WhatIf> for whatif::Options {
             replica_batch: args.replica_batch,
             gradient_bytes: args.gradient_bytes,
             roles: args.roles,
+            interference: args.interference,
+            primitives: args.primitives,
             hardware: args.hardware,
         }
     }

@@ -6,6 +6,7 @@ pub(crate) mod collectives;
 pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
+pub(crate) mod interference;
 mod logs;
 pub(crate) mod predict;
 pub(crate) mod primitives;
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     Collectives(Box<collectives::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
     CalibratePrimitives(primitives::Options),
+    CalibrateInterference(Box<interference::Options>),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
@@ -56,6 +58,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Collectives(options) => collectives::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::CalibratePrimitives(options) => primitives::run(&options, output),
+        Command::CalibrateInterference(options) => interference::calibrate(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),

@@ -15,6 +15,7 @@ use foretrain::rewrite::strategy::Strategy;
 
 use super::Answer;
 use super::hardware::catalogue;
+use super::interference::Choice;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::recordings::{Input, Source};
@@ -38,6 +39,7 @@ pub(crate) struct Options {
     pub(crate) cores: Option<f64>,
     pub(crate) roles: Vec<GivenRole>,
     pub(crate) hardware: Vec<PathBuf>,
+    pub(crate) interference: Choice,
     pub(crate) explain: bool,
 }
 
@@ -51,6 +53,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         cluster.nodes_for(u64::from(gpus))?;
     }
     let primitives = options.primitives.as_ref().map(primitives::read).transpose()?;
+    let interference = options.interference.model()?;
     let input = options.source.read(output)?;
     let asked = PredictOptions {
         recorded_on,
@@ -66,6 +69,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         buffer_bytes: options.buffer_bytes,
         cores: options.cores,
         roles: options.roles.clone(),
+        interference,
     };
     let (prediction, ledger) = match input {
         Input::Traces(job) => (predict(&job.recordings, &cluster, &catalogue, &asked)?, job.ledger),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use foretrain::core::{Bytes, InputError, Nanos};
 use foretrain::graph::StepGraph;
 use foretrain::predict::PredictOptions;
+use foretrain::predict::primitives;
 use foretrain::predict::roles::GivenRole;
 use foretrain::predict::whatif::{
     Axis, Scenario, ScenarioFile, WhatIfOptions, check_names, grid, what_if, what_if_graphs,
@@ -14,6 +15,7 @@ use foretrain::report::text;
 
 use super::Answer;
 use super::hardware::catalogue;
+use super::interference::Choice;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::recordings::{Input, Source};
@@ -32,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) replica_batch: Option<f64>,
     pub(crate) gradient_bytes: Option<Bytes>,
     pub(crate) roles: Vec<GivenRole>,
+    pub(crate) interference: Choice,
+    pub(crate) primitives: Option<PathBuf>,
     pub(crate) hardware: Vec<PathBuf>,
 }
 
@@ -52,6 +56,8 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
             replica_batch: options.replica_batch,
             gradient_bytes: options.gradient_bytes,
             roles: options.roles.clone(),
+            interference: options.interference.model()?,
+            primitives: options.primitives.as_ref().map(primitives::read).transpose()?,
             ..PredictOptions::default()
         },
         cluster,

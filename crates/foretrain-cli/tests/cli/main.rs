@@ -7,6 +7,7 @@ mod collectives;
 mod errors;
 mod graphs;
 mod help;
+mod interference;
 mod json;
 mod nccl_log;
 mod network;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
+use foretrain_cost::interference::{DeviceLimits, OverlapModel};
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
@@ -15,6 +16,7 @@ use super::notes::{describe_base, role_evidence, warn_about_communication};
 use super::origin::Origin;
 use super::ranks::{Class, Ranks};
 use super::simulate::Simulated;
+use super::slowdown::{limits, take_out_slowdown};
 use super::steady::critical_path;
 use super::synchronise::has_backward;
 use super::unprofiled::scale_host;
@@ -41,6 +43,10 @@ pub(crate) struct Base<'a> {
     pub(crate) noise: Noise,
     /// Relative spread of the base step.
     pub(crate) spread: f64,
+    /// Whether kernels keep their recorded times.
+    pub(crate) is_same_device: bool,
+    /// The model of things that share a device, and what the device asked about offers.
+    pub(crate) interference: Option<(Arc<OverlapModel>, DeviceLimits)>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) warnings: Vec<String>,
 }
@@ -79,6 +85,12 @@ impl<'a> Base<'a> {
             None => recorded_cluster(catalogue, &origin, &mut evidence, &mut warnings),
         };
         take_out_sharing(&mut ranks, from.as_ref(), cluster, &mut evidence)?;
+        let interference = options.interference.clone().map(|model| {
+            let (recorded_on, target) = limits(catalogue, &origin.device, from.as_ref(), cluster);
+            let model = Arc::new(model);
+            take_out_slowdown(&mut ranks, &model, recorded_on, &mut evidence);
+            (model, target)
+        });
         let scale = ComputeScale::new(catalogue, &origin, cluster, from.as_ref());
         let compute_spread = scale.apply(ranks.lead_graph(), &mut evidence, &mut warnings);
         for graph in ranks.other_graphs() {
@@ -124,6 +136,8 @@ impl<'a> Base<'a> {
             recorded,
             noise,
             spread: of_median.hypot(fidelity).hypot(compute_spread).max(0.005),
+            is_same_device: scale.is_none(),
+            interference,
             evidence,
             warnings,
         })

@@ -1,6 +1,7 @@
 //! Which recorded ranks stand for the job, and which of them for a job of another size.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use foretrain_core::stats::median;
 use foretrain_core::{Evidence, EvidenceKind, InputError, Nanos, Result};
@@ -12,6 +13,7 @@ use super::layout::Layout;
 use super::links::{Transfer, replayed_transfers};
 use super::origin::Origin;
 use super::steady::settled_timeline;
+use crate::interference::{Loads, Span, spans};
 use crate::joint::{Joint, Member, join};
 use crate::recording::Recording;
 use crate::roles::{GivenRole, Role};
@@ -32,6 +34,10 @@ pub(crate) struct Class {
     pub(crate) replayed: Vec<Transfer>,
     /// Part of each transfer that is not due to others on the same links.
     pub(crate) alone: FxHashMap<NodeId, f64>,
+    /// When its nodes occupied their device in the replay.
+    pub(crate) spans: Vec<Span>,
+    /// What its nodes are to their device.
+    pub(crate) loads: Arc<Loads>,
     /// Number of the model replica it belongs to, among those at hand.
     replica: usize,
 }
@@ -39,8 +45,17 @@ pub(crate) struct Class {
 impl Class {
     fn new(origin: Origin, graph: StepGraph, transfers: Transfers, roles: &[GivenRole]) -> Self {
         let layout = Layout::new(origin.world_size, &graph, roles);
-        let (replayed, alone) = (Vec::new(), FxHashMap::default());
-        Self { origin, graph, layout, transfers, replayed, alone, replica: 0 }
+        Self {
+            origin,
+            graph,
+            layout,
+            transfers,
+            replayed: Vec::new(),
+            alone: FxHashMap::default(),
+            spans: Vec::new(),
+            loads: Arc::default(),
+            replica: 0,
+        }
     }
 }
 
@@ -130,8 +145,9 @@ impl Ranks {
 
     fn alone(mut class: Class) -> Result<Self> {
         let job = Job::uniform(class.graph.clone(), 1);
-        let (timeline, replayed, _) = settled_timeline(&job, &[], &[])?;
+        let (timeline, replayed, _) = settled_timeline(&job, &[], &[], None)?;
         class.replayed = replayed_transfers(&job, &timeline).remove(0);
+        class.spans = spans(&job, &timeline).remove(0);
         Ok(Self { classes: vec![class], lead: 0, is_joint: false, replayed })
     }
 
@@ -156,9 +172,10 @@ impl Ranks {
         }
         let job = Job::from_ranks(classes.iter().map(|class| class.graph.clone()));
         let (timeline, replayed, _) =
-            settled_timeline(&job, &[], &[]).map_err(|error| error.message().to_owned())?;
-        for (class, transfers) in classes.iter_mut().zip(replayed_transfers(&job, &timeline)) {
-            class.replayed = transfers;
+            settled_timeline(&job, &[], &[], None).map_err(|error| error.message().to_owned())?;
+        let replays = replayed_transfers(&job, &timeline).into_iter().zip(spans(&job, &timeline));
+        for (class, (transfers, spans)) in classes.iter_mut().zip(replays) {
+            (class.replayed, class.spans) = (transfers, spans);
         }
         let left_out = match at_hand - classes.len() {
             0 => String::new(),

@@ -10,7 +10,8 @@ use super::PredictOptions;
 use super::base::Base;
 use super::cost::{Cost, Costs};
 use super::held_up::held_up;
-use super::steady::settled_timeline;
+use super::slowdown::put_back;
+use super::steady::{Sharing, settled_timeline};
 use crate::answer::HeldUp;
 use crate::breakdown::{Breakdown, Owner, breakdown};
 
@@ -53,6 +54,8 @@ pub(crate) struct Simulated {
     /// Communication of each class.
     pub(crate) costs: Vec<Costs>,
     pub(crate) timeline: Timeline,
+    /// What its nodes do to others on their device.
+    sharing: Sharing,
     /// Time between steps, without random lateness.
     settled: Nanos,
     pub(crate) converged: bool,
@@ -87,7 +90,9 @@ impl Base<'_> {
         let steps = draft.steps();
         let Draft { replicas, positions, mut job, inserted, .. } = draft;
         set_communication(&mut job, &costs, |time| time.value);
-        let (timeline, iteration, converged) = settled_timeline(&job, &costs, &inserted)?;
+        let sharing = self.sharing(&job, &costs, &positions);
+        let (timeline, iteration, converged) =
+            settled_timeline(&job, &costs, &inserted, sharing.clone())?;
         let (graph, class) = (&job.classes[0].graph, &timeline.classes[0]);
         let settled = per_step(iteration, steps);
         let window = window(class, iteration, &inserted);
@@ -101,12 +106,23 @@ impl Base<'_> {
             job,
             costs,
             timeline,
+            sharing,
             settled,
             converged,
             breakdown,
             straggling,
             inserted,
         })
+    }
+
+    /// The model of things that share a device, if one was asked for.
+    pub(crate) fn sharing(&self, job: &Job, costs: &[Costs], positions: &[usize]) -> Sharing {
+        let (model, device) = self.interference.as_ref()?;
+        let recorded: Vec<_> = positions
+            .iter()
+            .map(|&at| self.is_same_device.then(|| self.ranks.classes[at].loads.clone()))
+            .collect();
+        put_back(model, *device, job, costs, &recorded)
     }
 
     /// The graphs that stand for a job of `gpus` devices.
@@ -156,7 +172,8 @@ impl Base<'_> {
         let mut job = simulated.job.clone();
         set_communication(&mut job, &simulated.costs, pick);
         let inserted = &simulated.inserted;
-        let (_, iteration, _) = settled_timeline(&job, &simulated.costs, inserted)?;
+        let (_, iteration, _) =
+            settled_timeline(&job, &simulated.costs, inserted, simulated.sharing.clone())?;
         Ok(per_step(iteration, steps(inserted)))
     }
 }

@@ -1,9 +1,11 @@
 //! Simulating a graph until its step time has settled, and the path that decides it.
 
+use std::sync::Arc;
+
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::{Job, RankClass};
 use foretrain_rewrite::strategy::Applied;
-use foretrain_sim::{Discipline, Program, QueueDiscipline, SimOptions, Timeline};
+use foretrain_sim::{Discipline, Interference, Program, QueueDiscipline, SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
 use super::contention::share_hosts;
@@ -19,9 +21,12 @@ const MORE_ITERATIONS: u32 = 32;
 /// Settled: successive steps differ by less than this fraction.
 const TOLERANCE: f64 = 0.005;
 
+/// What things on one device do to each other; `None` where times are as recorded.
+pub(crate) type Sharing = Option<Arc<dyn Interference>>;
+
 /// The steady step time of a job, its communication sharing links as `costs` say.
 pub(crate) fn settled(job: &Job, costs: &[Costs]) -> Result<(Nanos, bool)> {
-    settled_timeline(job, costs, &[]).map(|(_, step, converged)| (step, converged))
+    settled_timeline(job, costs, &[], None).map(|(_, step, converged)| (step, converged))
 }
 
 /// What strategies inserted in each class is in `inserted`, empty if nothing.
@@ -29,10 +34,12 @@ pub(crate) fn settled_timeline(
     job: &Job,
     costs: &[Costs],
     inserted: &[Applied],
+    sharing: Sharing,
 ) -> Result<(Timeline, Nanos, bool)> {
     let source = &job.classes[0].graph.meta.source;
     let program = compile(job, source)?;
-    settle(&program, engine_options(job, costs, inserted), repeats(job), source)
+    let options = SimOptions { interference: sharing, ..engine_options(job, costs, inserted) };
+    settle(&program, options, repeats(job), source)
 }
 
 /// What the engine is told of a job beyond its graphs.

@@ -10,6 +10,7 @@ mod corpus;
 mod ddp_lab;
 mod extrapolate;
 mod heldout;
+mod interference;
 mod lab;
 mod markdown;
 mod measured;
@@ -76,7 +77,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 24] = [
+pub const SETS: [&dyn ValidationSet; 27] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -101,11 +102,17 @@ pub const SETS: [&dyn ValidationSet; 24] = [
     &collectives::EightFromFour,
     &collectives::UnseenGpu,
     &collectives::RackToRacks,
+    &interference::Gavel,
+    &interference::Alnair,
+    &interference::Traces,
 ];
 
 const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab::DdpLab {
     ddp_lab::DdpLab { name, only: Some(only) }
 }
+
+/// Names that stand for all sets whose names they begin.
+const GROUPS: [&str; 3] = ["collectives", "ddp-lab", "interference"];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
     collectives::ZeroShot { name, system: Some(system) }
@@ -145,7 +152,7 @@ fn wanted_sets(names: Option<&[String]>) -> Result<Vec<&'static dyn ValidationSe
     // A group's name stands for all of its sets: "collectives".
     let named = |set: &dyn ValidationSet, name: &str| {
         let rest = set.name().strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && name == "collectives")
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && GROUPS.contains(&name))
     };
     for name in names {
         if !SETS.iter().any(|set| named(*set, name)) {

@@ -7,6 +7,7 @@ use foretrain_core::{InputError, Result};
 
 use super::measured::StepTable;
 use super::report::Skipped;
+use crate::interference::pairs::read_text;
 
 /// Directories below this depth are not searched.
 const DEEPEST: usize = 16;
@@ -81,6 +82,11 @@ impl Root {
     /// The first of some files, by names relative to the root, that is there.
     pub(super) fn file(&self, names: &[&str]) -> Option<PathBuf> {
         names.iter().map(|name| self.dir.join(name)).find(|path| path.is_file())
+    }
+
+    /// The text of a file, packed or not, if it is there.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>> {
+        self.file(&[name]).map(|path| read_text(&path)).transpose()
     }
 
     /// A directory of the root, if it is there.

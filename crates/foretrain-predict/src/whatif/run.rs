@@ -9,7 +9,7 @@ use super::answer::Outcome;
 use super::sketch::Sketch;
 use crate::breakdown::Owner;
 use crate::scale::simulate::{busy, per_step, steady_step, window};
-use crate::scale::steady::{engine_options, settle, settled};
+use crate::scale::steady::{Sharing, engine_options, settle, settled};
 
 impl Sketch<'_> {
     /// Simulates the job. `before` is the baseline's step time, to which a modelled change's
@@ -20,7 +20,10 @@ impl Sketch<'_> {
         replica_batch: Option<f64>,
     ) -> Result<Outcome> {
         let mut program = self.program()?;
-        let options = engine_options(self.job(), &self.costs, &self.ground.draft.inserted);
+        let options = SimOptions {
+            interference: self.sharing(),
+            ..engine_options(self.job(), &self.costs, &self.ground.draft.inserted)
+        };
         let (timeline, iteration, converged) = self.settled(&mut program, &options, |t| t.value)?;
         let steps = self.ground.draft.steps();
         let settled = per_step(iteration, steps);
@@ -76,6 +79,18 @@ impl Sketch<'_> {
             graph.set_work(*id, cost.time.value);
         }
         settled(&Job::uniform(graph, 1), &[]).map(|(step, _)| step)
+    }
+
+    /// What things on one device do to each other, with the work that they have after all changes.
+    fn sharing(&self) -> Sharing {
+        self.base.interference.as_ref()?;
+        let mut job = self.job().clone();
+        for (class, work) in job.classes.iter_mut().zip(&self.work) {
+            for (index, &work) in work.iter().enumerate() {
+                class.graph.set_work(NodeId::from_index(index), work);
+            }
+        }
+        self.base.sharing(&job, &self.costs, &self.positions)
     }
 
     /// Whether any communication's time is.

@@ -13,6 +13,7 @@ mod common;
 mod hardware;
 mod inspect;
 mod inspect_graph;
+mod interference;
 mod nccl;
 mod predict;
 mod primitives;
@@ -42,6 +43,7 @@ pub use inspect_graph::{
     GraphReport, GraphTimesReport, GroupReport, InspectGraphReport, NodeTallyReport, NodesReport,
     OperationReport,
 };
+pub use interference::{CalibrateInterferenceReport, HeldOutReport};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -62,9 +64,10 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 11] = [
+pub const ANSWERS: [&str; 12] = [
     "calibrate-collectives",
     "calibrate-primitives",
+    "calibrate-interference",
     "collectives",
     "hardware",
     "inspect",
@@ -95,6 +98,7 @@ pub fn schema(answer: &str) -> Result<Value> {
     let schema = match answer {
         "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
         "calibrate-primitives" => generator.into_root_schema_for::<CalibratePrimitivesReport>(),
+        "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

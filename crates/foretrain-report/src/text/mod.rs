@@ -10,6 +10,7 @@ mod evidence;
 mod hardware;
 mod inspect;
 mod inspect_graph;
+mod interference;
 mod ledger;
 mod nccl;
 mod owners;
@@ -31,6 +32,7 @@ pub use hardware::{
 };
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
+pub use interference::calibrate_interference;
 pub use predict::{PredictView, predict};
 pub use primitives::calibrate_primitives;
 pub use strategies::{strategies, strategy_pass, strategy_preset};

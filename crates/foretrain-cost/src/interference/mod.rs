@@ -1,0 +1,94 @@
+//! How much longer things take when they run beside each other.
+//!
+//! Two domains with a schema of features each: kernels and collectives that overlap on one device
+//! (here), and whole jobs that share a device ([`colocation`]). Both build on a formula with few
+//! constants, and both may carry boosted trees for what the formula leaves over; a [`ModelFile`]
+//! holds either or both.
+//!
+//! ```
+//! use foretrain_core::{Bytes, Nanos};
+//! use foretrain_cost::interference::{
+//!     Activity, DeviceLimits, KernelLoad, OverlapModel, SlowdownModel, TransferLoad,
+//! };
+//! use foretrain_cost::KernelClass;
+//! use foretrain_graph::CollectiveKind;
+//!
+//! // A GEMM of one wave on all 132 multiprocessors, beside a collective that takes 24 of them.
+//! let device = DeviceLimits { multiprocessors: 132, memory_bandwidth: 3.35e12 };
+//! let gemm = KernelLoad {
+//!     alone: Nanos::from_micros(400),
+//!     class: KernelClass::Gemm,
+//!     blocks: 132,
+//!     threads: 1024,
+//!     bandwidth: None,
+//! };
+//! let gather = TransferLoad {
+//!     transfer: Nanos::from_millis(2),
+//!     kind: CollectiveKind::AllGather,
+//!     bytes: Some(Bytes::from_mib(512)),
+//!     ranks: 8,
+//!     channels: 24,
+//!     moving: 1.0,
+//! };
+//! let mut slowdowns = [1.0; 2];
+//! let running = [Activity::Kernel(gemm), Activity::Transfer(gather)];
+//! OverlapModel::Analytic(Default::default()).slowdowns(&device, &running, &mut slowdowns);
+//! assert!(slowdowns[0] > 1.5 && slowdowns[1] > 1.0);
+//! ```
+
+mod activity;
+mod analytic;
+pub mod colocation;
+mod file;
+mod fixed;
+mod learned;
+#[cfg(test)]
+mod tests;
+
+pub use activity::{Activity, DeviceLimits, KernelLoad, TransferLoad};
+pub use analytic::Analytic;
+pub use file::{Domain, ModelFile, TrainedOn};
+pub use fixed::Fixed;
+pub use learned::{FEATURES, Learned, OverlapSample};
+
+use std::fmt::Debug;
+
+/// How activities that run at the same time on one device slow each other down.
+pub trait SlowdownModel: Debug + Send + Sync {
+    /// Writes how many times longer each activity takes than alone, at least 1. `slowdowns` has
+    /// the length of `running` and holds 1 everywhere. The answer depends on the set of
+    /// activities, not on their order.
+    fn slowdowns(&self, device: &DeviceLimits, running: &[Activity], slowdowns: &mut [f64]);
+}
+
+/// The models there are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OverlapModel {
+    /// One factor for computation, one for communication.
+    Fixed(Fixed),
+    /// A formula of multiprocessors, memory bandwidth and launch delay.
+    Analytic(Analytic),
+    /// The formula, corrected by trees that were fitted to traces.
+    Learned(Learned),
+}
+
+impl SlowdownModel for OverlapModel {
+    fn slowdowns(&self, device: &DeviceLimits, running: &[Activity], slowdowns: &mut [f64]) {
+        match self {
+            Self::Fixed(model) => model.slowdowns(device, running, slowdowns),
+            Self::Analytic(model) => model.slowdowns(device, running, slowdowns),
+            Self::Learned(model) => model.slowdowns(device, running, slowdowns),
+        }
+    }
+}
+
+impl OverlapModel {
+    /// The name that `--interference` takes, or what kind of file it came from.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Fixed(_) => "fixed factors",
+            Self::Analytic(_) => "analytic",
+            Self::Learned(_) => "learned",
+        }
+    }
+}
