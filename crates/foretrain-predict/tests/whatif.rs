@@ -220,7 +220,7 @@ fn workers_load_as_fast_as_they_were_measured_to() {
         let asked = WhatIfOptions {
             predict: predict_options(),
             cluster: Some(cluster),
-            ..options(&["loader-workers=4", "loader-workers=0"])
+            ..options(&["loader-workers=0->4", "loader-workers=0->0"])
         };
         let recording = [Recording::analyse(trace, None)];
         let answer = what_if(&recording, Catalogue::builtin(), &asked).expect("answers");

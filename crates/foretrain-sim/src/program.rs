@@ -68,7 +68,7 @@ pub struct Program {
     pub(crate) meetings: Meetings,
     /// Shared by clones: work may change, the order does not.
     pub(crate) order: Option<Arc<Order>>,
-    names: Vec<Names>,
+    names: Arc<[Names]>,
 }
 
 impl Program {

@@ -13,7 +13,7 @@ use crate::options::{Discipline, Path, SimOptions};
 use crate::ordered;
 use crate::program::Program;
 use crate::state::Columns;
-use crate::timeline::{ClassTimeline, Timeline};
+use crate::timeline::{ClassTimeline, SteadyStep, Timeline};
 
 impl Program {
     /// Simulates the job.
@@ -21,6 +21,23 @@ impl Program {
     /// # Errors
     /// If an option is out of range, the run too large, or tasks wait for each other for ever.
     pub fn run(&self, options: &SimOptions) -> Result<Timeline, SimError> {
+        Ok(self.timeline(self.columns(options)?, options.iterations as usize))
+    }
+
+    /// Simulates the job and keeps only the time per step; the same as that of the timeline of
+    /// [`run`](Self::run), and cheaper.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn steady_step(&self, options: &SimOptions) -> Result<SteadyStep, SimError> {
+        let columns = self.columns(options)?;
+        let nodes = self.node_count().max(1);
+        let latest = |ends: &[i64]| ends.iter().copied().max().map(Nanos::from_nanos);
+        let finish: Vec<Nanos> = columns.end.chunks(nodes).filter_map(latest).collect();
+        Ok(SteadyStep::of(&finish))
+    }
+
+    fn columns(&self, options: &SimOptions) -> Result<Columns, SimError> {
         options.check()?;
         if let Some((class, _)) =
             options.jitter.slow_classes.iter().find(|(class, _)| *class >= self.class_count())
@@ -50,7 +67,7 @@ impl Program {
         if finished < tasks as u64 {
             return Err(deadlock::explain(self, &columns, finished));
         }
-        Ok(self.timeline(&columns, iterations))
+        Ok(columns)
     }
 
     fn initial(&self, options: &SimOptions) -> Result<Vec<i64>, SimError> {
@@ -82,28 +99,38 @@ impl Program {
         }
     }
 
-    fn timeline(&self, columns: &Columns, iterations: usize) -> Timeline {
+    fn timeline(&self, columns: Columns, iterations: usize) -> Timeline {
+        let Columns { start, end, wait } = columns;
+        let slots_are_rows = self.slot.iter().enumerate().all(|(row, &slot)| row == slot as usize);
+        if slots_are_rows && self.class_count() == 1 {
+            let whole = |column: Vec<i64>| column.into_iter().map(Nanos::from_nanos).collect();
+            let class = class_timeline(self.node_count(), whole(start), whole(end), whole(wait));
+            return Timeline { classes: vec![class], iterations };
+        }
         let classes = (0..self.class_count()).map(|class| {
             let nodes = self.class_nodes(class);
             let slots = &self.slot[self.first[class] as usize..][..nodes];
             let pick = |column: &[i64]| -> Vec<Nanos> {
-                let rows = (0..iterations).flat_map(|i| {
-                    slots.iter().map(move |&slot| column[i * self.node_count() + slot as usize])
-                });
-                rows.map(Nanos::from_nanos).collect()
+                let mut picked = Vec::with_capacity(nodes * iterations);
+                for times in column.chunks(self.node_count().max(1)) {
+                    picked
+                        .extend(slots.iter().map(|&slot| Nanos::from_nanos(times[slot as usize])));
+                }
+                picked
             };
-            let end = pick(&columns.end);
-            let iteration_end = (0..iterations).map(|i| {
-                end[i * nodes..(i + 1) * nodes].iter().copied().max().unwrap_or(Nanos::ZERO)
-            });
-            ClassTimeline {
-                nodes,
-                start: pick(&columns.start),
-                wait: pick(&columns.wait),
-                iteration_end: iteration_end.collect(),
-                end,
-            }
+            class_timeline(nodes, pick(&start), pick(&end), pick(&wait))
         });
         Timeline { classes: classes.collect(), iterations }
     }
+}
+
+fn class_timeline(
+    nodes: usize,
+    start: Vec<Nanos>,
+    end: Vec<Nanos>,
+    wait: Vec<Nanos>,
+) -> ClassTimeline {
+    let latest = |ends: &[Nanos]| ends.iter().copied().max().unwrap_or(Nanos::ZERO);
+    let iteration_end = end.chunks(nodes.max(1)).map(latest).collect();
+    ClassTimeline { nodes, start, end, wait, iteration_end }
 }

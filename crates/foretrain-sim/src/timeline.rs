@@ -45,6 +45,18 @@ pub struct SteadyStep {
 }
 
 impl SteadyStep {
+    /// From the ends of all iterations.
+    pub(crate) fn of(finish: &[Nanos]) -> Self {
+        match *finish {
+            [] => Self { step: Nanos::ZERO, before: None },
+            [only] => Self { step: only, before: None },
+            [first, last] => Self { step: last - first, before: None },
+            [.., earlier, before, last] => {
+                Self { step: last - before, before: Some(before - earlier) }
+            }
+        }
+    }
+
     /// Whether the last two differ by at most this fraction of the step.
     pub fn converged(&self, tolerance: f64) -> bool {
         let step = self.step.nanos() as f64;
@@ -68,16 +80,9 @@ impl Timeline {
     /// The time per step once the run has settled: the last difference between iteration ends.
     /// With one iteration, its end.
     pub fn steady_step_time(&self) -> SteadyStep {
-        let finish = |iteration: usize| self.iteration_finish(iteration);
-        match self.iterations {
-            0 => SteadyStep { step: Nanos::ZERO, before: None },
-            1 => SteadyStep { step: finish(0), before: None },
-            2 => SteadyStep { step: finish(1) - finish(0), before: None },
-            n => SteadyStep {
-                step: finish(n - 1) - finish(n - 2),
-                before: Some(finish(n - 2) - finish(n - 3)),
-            },
-        }
+        let finish: Vec<Nanos> =
+            (0..self.iterations).map(|iteration| self.iteration_finish(iteration)).collect();
+        SteadyStep::of(&finish)
     }
 
     /// When a node ended, once per iteration: for a mark, the times it was passed. Empty if there

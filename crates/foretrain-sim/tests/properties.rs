@@ -6,8 +6,8 @@ use foretrain_graph::{
     QueueKind, StepGraph,
 };
 use foretrain_sim::{
-    Demand, Discipline, FixedFactors, Jitter, Path, Resource, SimOptions, Stragglers, Timeline,
-    simulate,
+    Demand, Discipline, FixedFactors, Jitter, Path, Program, Resource, SimOptions, Stragglers,
+    Timeline, simulate,
 };
 use proptest::prelude::*;
 
@@ -222,6 +222,9 @@ proptest! {
         let auto = on(Path::Auto);
         prop_assert_eq!(&auto, &on(Path::Fast));
         prop_assert_eq!(&auto, &on(Path::General));
+        let program = Program::compile(&job).unwrap();
+        let steady = program.steady_step(&options(iterations)).unwrap();
+        prop_assert_eq!(steady, auto.steady_step_time());
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use foretrain_core::{InputError, Nanos, Result};
+use foretrain_core::{Nanos, Result};
 use foretrain_graph::{Job, RankClass};
 use foretrain_rewrite::strategy::Applied;
-use foretrain_sim::{Discipline, Interference, Program, QueueDiscipline, SimOptions, Timeline};
+use foretrain_sim::{
+    Discipline, Interference, Program, QueueDiscipline, SimOptions, SteadyStep, Timeline,
+};
 use rustc_hash::FxHashMap;
 
 use super::contention::share_hosts;
@@ -60,31 +62,47 @@ pub(crate) fn repeats(job: &Job) -> bool {
     job.classes.iter().any(repeats)
 }
 
-/// Runs a job until its step time has settled.
+/// Runs a job until its step time has settled: the timeline, the step, and whether it has.
 pub(crate) fn settle(
     program: &Program,
-    mut options: SimOptions,
+    options: SimOptions,
     repeats: bool,
     source: &str,
 ) -> Result<(Timeline, Nanos, bool)> {
-    let run = |options: &SimOptions| program.run(options).map_err(|e| not_simulated(&e, source));
-    if !repeats {
-        // One pass, of which nobody knows how the next follows it.
-        options.iterations = 1;
-        let timeline = run(&options)?;
-        let step = timeline.makespan();
-        return Ok((timeline, step, true));
-    }
-    for iterations in [ITERATIONS, MORE_ITERATIONS] {
-        options.iterations = iterations;
-        let timeline = run(&options)?;
+    until_settled(options, repeats, |options| {
+        let timeline = program.run(options).map_err(|e| not_simulated(&e, source))?;
         let steady = timeline.steady_step_time();
-        if steady.converged(TOLERANCE) || iterations == MORE_ITERATIONS {
-            let converged = steady.converged(TOLERANCE);
-            return Ok((timeline, steady.step, converged));
-        }
+        Ok((timeline, steady))
+    })
+}
+
+/// The step of [`settle`] alone, which is cheaper.
+pub(crate) fn settled_step(
+    program: &Program,
+    options: SimOptions,
+    repeats: bool,
+    source: &str,
+) -> Result<Nanos> {
+    let run = |options: &SimOptions| {
+        Ok(((), program.steady_step(options).map_err(|e| not_simulated(&e, source))?))
+    };
+    until_settled(options, repeats, run).map(|((), step, _)| step)
+}
+
+fn until_settled<T>(
+    mut options: SimOptions,
+    repeats: bool,
+    run: impl Fn(&SimOptions) -> Result<(T, SteadyStep)>,
+) -> Result<(T, Nanos, bool)> {
+    // Of one pass nobody knows how the next follows it.
+    options.iterations = if repeats { ITERATIONS } else { 1 };
+    let (found, steady) = run(&options)?;
+    if !repeats || steady.converged(TOLERANCE) {
+        return Ok((found, steady.step, true));
     }
-    Err(InputError::new("no iterations were simulated"))
+    options.iterations = MORE_ITERATIONS;
+    let (found, steady) = run(&options)?;
+    Ok((found, steady.step, steady.converged(TOLERANCE)))
 }
 
 /// The nodes on the critical path of an iteration, merged by name.

@@ -3,13 +3,13 @@
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Nanos, Result};
 use foretrain_graph::{Job, NodeId};
-use foretrain_sim::{Program, SimOptions, Timeline};
+use foretrain_sim::{Program, SimOptions};
 
 use super::answer::Outcome;
 use super::sketch::Sketch;
 use crate::breakdown::Owner;
 use crate::scale::simulate::{busy, per_step, steady_step, window};
-use crate::scale::steady::{Sharing, engine_options, settle, settled};
+use crate::scale::steady::{Sharing, engine_options, settle, settled, settled_step};
 
 impl Sketch<'_> {
     /// Simulates the job. `before` is the baseline's step time, to which a modelled change's
@@ -24,7 +24,10 @@ impl Sketch<'_> {
             interference: self.sharing(),
             ..engine_options(self.job(), &self.costs, &self.ground.draft.inserted)
         };
-        let (timeline, iteration, converged) = self.settled(&mut program, &options, |t| t.value)?;
+        self.set_communication(&mut program, |time| time.value);
+        let source = &self.graph(0).meta.source;
+        let (timeline, iteration, converged) =
+            settle(&program, options.clone(), self.repeats(), source)?;
         let steps = self.ground.draft.steps();
         let settled = per_step(iteration, steps);
         let (graph, class) = (self.graph(0), &timeline.classes[0]);
@@ -42,7 +45,8 @@ impl Sketch<'_> {
         if self.is_uncertain() {
             let ends: [fn(&Estimate<Nanos>) -> Nanos; 2] = [|time| time.low, |time| time.high];
             for end in ends {
-                let (_, end, _) = self.settled(&mut program, &options, end)?;
+                self.set_communication(&mut program, end);
+                let end = settled_step(&program, options.clone(), self.repeats(), source)?;
                 let end = (per_step(end, steps) + straggling).nanos().max(1) as f64;
                 communication = communication.max((end / value).ln().abs() / Z80);
             }
@@ -99,17 +103,11 @@ impl Sketch<'_> {
         costs.any(|(_, cost)| cost.time.low != cost.time.value || cost.time.high != cost.time.value)
     }
 
-    fn settled(
-        &self,
-        program: &mut Program,
-        options: &SimOptions,
-        pick: impl Fn(&Estimate<Nanos>) -> Nanos,
-    ) -> Result<(Timeline, Nanos, bool)> {
+    fn set_communication(&self, program: &mut Program, pick: impl Fn(&Estimate<Nanos>) -> Nanos) {
         for (class, costs) in self.costs.iter().enumerate() {
             for (id, cost) in costs {
                 program.set_work(class, *id, pick(&cost.time) + cost.wait);
             }
         }
-        settle(program, options.clone(), self.repeats(), &self.graph(0).meta.source)
     }
 }

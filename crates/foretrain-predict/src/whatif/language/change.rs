@@ -69,8 +69,11 @@ pub(super) const PLAIN: [(&str, Change); 6] = [
     ("fastest rank everywhere", Change::FastestRank),
 ];
 
+/// Makes a change of a factor.
+type ByFactor = fn(f64) -> Change;
+
 /// The changes by a factor.
-pub(super) const FACTORS: [(&str, fn(f64) -> Change); 6] = [
+pub(super) const FACTORS: [(&str, ByFactor); 6] = [
     ("bandwidth", Change::Bandwidth),
     ("nic", Change::Nic),
     ("latency", Change::Latency),
