@@ -164,30 +164,85 @@ pub(crate) fn run(
 ) -> (Columns, u64) {
     let nodes = program.node_count();
     let mut columns = Columns::new(nodes * iterations);
-    // Shift of the last iterations, and how many in a row have it.
-    let mut settled: (i64, u16) = (0, 0);
+    let mut settled = Settled::default();
     for iteration in 0..iterations {
-        if settled.1 >= order.furthest.max(1) {
-            columns.repeat(iteration, nodes, settled.0);
+        if settled.for_good(order) {
+            columns.repeat(iteration, nodes, settled.by);
             continue;
         }
-        pass(program, order, iteration, free, &mut columns);
-        settled = match columns.shift_of(iteration, nodes) {
-            Some(by) if by == settled.0 => (by, settled.1 + 1),
-            Some(by) => (by, 1),
-            None => (0, 0),
-        };
+        pass(program, order, (iteration, iterations), free, &mut columns);
+        settled.look_at(iteration, iterations, nodes, &columns);
     }
     (columns, (nodes * iterations) as u64)
 }
 
-fn pass(program: &Program, order: &Order, iteration: usize, free: &[i64], columns: &mut Columns) {
+/// The latest end of each iteration of the same run, which keeps only as many iterations as edges
+/// reach back: what fits a cache and needs no fresh memory.
+pub(crate) fn latest_ends(
+    program: &Program,
+    order: &Order,
+    iterations: usize,
+    free: &[i64],
+) -> Vec<i64> {
     let nodes = program.node_count();
-    let base = iteration * nodes;
+    let kept = (usize::from(order.furthest) + 1).min(iterations.max(1));
+    let mut columns = Columns::new(nodes * kept);
+    let mut settled = Settled::default();
+    let mut latest: Vec<i64> = Vec::with_capacity(iterations);
+    for iteration in 0..iterations {
+        if let Some(&before) = latest.last().filter(|_| settled.for_good(order)) {
+            latest.push(before.saturating_add(settled.by));
+            continue;
+        }
+        pass(program, order, (iteration, kept), free, &mut columns);
+        settled.look_at(iteration, kept, nodes, &columns);
+        let ends = &columns.end[iteration % kept * nodes..][..nodes];
+        latest.push(ends.iter().copied().max().unwrap_or(0));
+    }
+    latest
+}
+
+/// How far apart the last iterations are, and how many in a row.
+#[derive(Default)]
+struct Settled {
+    by: i64,
+    times: u16,
+}
+
+impl Settled {
+    /// Whether all later iterations are as far apart too: none looks further back.
+    fn for_good(&self, order: &Order) -> bool {
+        self.times >= order.furthest.max(1)
+    }
+
+    fn look_at(&mut self, iteration: usize, kept: usize, nodes: usize, columns: &Columns) {
+        let place = |iteration: usize| iteration % kept * nodes;
+        let before = iteration.checked_sub(1).filter(|_| kept > 1);
+        let by = before.and_then(|before| columns.shift(place(before), place(iteration), nodes));
+        *self = match by {
+            Some(by) if by == self.by => Self { by, times: self.times.saturating_add(1) },
+            Some(by) => Self { by, times: 1 },
+            None => Self::default(),
+        };
+    }
+}
+
+/// One iteration; columns hold the last `kept` of them.
+fn pass(
+    program: &Program,
+    order: &Order,
+    (iteration, kept): (usize, usize),
+    free: &[i64],
+    columns: &mut Columns,
+) {
+    let nodes = program.node_count();
+    let base = iteration % kept * nodes;
+    let reach = usize::from(order.furthest.max(1)).min(iteration);
+    let bases: Vec<usize> = (0..=reach).map(|back| (iteration - back) % kept * nodes).collect();
     for &unit in &order.units {
         let Some(meeting) = (unit as usize).checked_sub(nodes) else {
             let slot = unit as usize;
-            let start = start(program, order, iteration, slot, free, columns);
+            let start = start(program, order, &bases, slot, free, columns);
             columns.start[base + slot] = start;
             columns.end[base + slot] = start.saturating_add(program.work[slot]);
             continue;
@@ -196,7 +251,7 @@ fn pass(program: &Program, order: &Order, iteration: usize, free: &[i64], column
         let (mut latest, mut transfer) = (0, 0);
         for &member in members {
             let slot = member as usize;
-            let start = start(program, order, iteration, slot, free, columns);
+            let start = start(program, order, &bases, slot, free, columns);
             columns.start[base + slot] = start;
             latest = latest.max(start);
             transfer = transfer.max(program.work[slot]);
@@ -209,24 +264,24 @@ fn pass(program: &Program, order: &Order, iteration: usize, free: &[i64], column
     }
 }
 
-/// The latest of what a task waits for.
+/// The latest of what a task waits for. `bases` are where the iterations begin in the columns, from
+/// this one back.
 fn start(
     program: &Program,
     order: &Order,
-    iteration: usize,
+    bases: &[usize],
     slot: usize,
     free: &[i64],
     columns: &Columns,
 ) -> i64 {
-    let nodes = program.node_count();
     let (before, distance) = order.before[slot];
-    let mut start = match iteration.checked_sub(usize::from(distance)) {
-        Some(of) => columns.end[of * nodes + before as usize],
+    let mut start = match bases.get(usize::from(distance)) {
+        Some(base) => columns.end[base + before as usize],
         None => free[program.queue[slot] as usize],
     };
     for edge in order.reaching(slot) {
-        let Some(of) = iteration.checked_sub(usize::from(edge.distance)) else { continue };
-        let source = of * nodes + edge.src as usize;
+        let Some(base) = bases.get(usize::from(edge.distance)) else { continue };
+        let source = base + edge.src as usize;
         let end = columns.end[source];
         let ready = if edge.lag < 0 {
             // It lets go early, but never before it started to make progress.

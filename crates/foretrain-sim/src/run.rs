@@ -10,10 +10,25 @@ use crate::fluid::Sharers;
 use crate::general;
 use crate::noise::Noise;
 use crate::options::{Discipline, Path, SimOptions};
-use crate::ordered;
+use crate::ordered::{self, Order};
 use crate::program::Program;
 use crate::state::Columns;
 use crate::timeline::{ClassTimeline, SteadyStep, Timeline};
+
+/// What a run needs beyond the program, checked.
+struct Setup<'a> {
+    tasks: usize,
+    iterations: usize,
+    /// When each queue becomes free.
+    free: Vec<i64>,
+    noise: Option<Noise>,
+    disciplines: Vec<Discipline>,
+    sharers: Sharers<'a>,
+    /// The order of all tasks, where it is known beforehand.
+    order: Option<&'a Order>,
+    /// Whether tasks run at full rate, first come first served.
+    is_fast: bool,
+}
 
 impl Program {
     /// Simulates the job.
@@ -21,7 +36,8 @@ impl Program {
     /// # Errors
     /// If an option is out of range, the run too large, or tasks wait for each other for ever.
     pub fn run(&self, options: &SimOptions) -> Result<Timeline, SimError> {
-        Ok(self.timeline(self.columns(options)?, options.iterations as usize))
+        let columns = self.columns(self.setup(options)?)?;
+        Ok(self.timeline(columns, options.iterations as usize))
     }
 
     /// Simulates the job and keeps only the time per step; the same as that of the timeline of
@@ -30,14 +46,20 @@ impl Program {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn steady_step(&self, options: &SimOptions) -> Result<SteadyStep, SimError> {
-        let columns = self.columns(options)?;
-        let nodes = self.node_count().max(1);
+        let setup = self.setup(options)?;
+        if let Some(order) = setup.order {
+            let ends = ordered::latest_ends(self, order, setup.iterations, &setup.free);
+            let finish: Vec<Nanos> = ends.into_iter().map(Nanos::from_nanos).collect();
+            return Ok(SteadyStep::of(&finish));
+        }
+        let columns = self.columns(setup)?;
         let latest = |ends: &[i64]| ends.iter().copied().max().map(Nanos::from_nanos);
+        let nodes = self.node_count().max(1);
         let finish: Vec<Nanos> = columns.end.chunks(nodes).filter_map(latest).collect();
         Ok(SteadyStep::of(&finish))
     }
 
-    fn columns(&self, options: &SimOptions) -> Result<Columns, SimError> {
+    fn setup<'a>(&'a self, options: &'a SimOptions) -> Result<Setup<'a>, SimError> {
         options.check()?;
         if let Some((class, _)) =
             options.jitter.slow_classes.iter().find(|(class, _)| *class >= self.class_count())
@@ -56,13 +78,19 @@ impl Program {
         let disciplines = self.disciplines(options)?;
         let sharers = Sharers::new(self, options)?;
         let plain = disciplines.iter().all(|d| *d == Discipline::Fifo) && sharers.is_empty();
-        let order = self.order.as_deref().filter(|order| order.holds_for(iterations));
-        let (columns, finished) = match (options.path, order) {
-            (Path::Auto, Some(order)) if plain && noise.is_none() => {
-                ordered::run(self, order, iterations, &free)
-            }
-            (Path::Auto | Path::Fast, _) if plain => fast::run(self, iterations, free, noise),
-            _ => general::run(self, iterations, &free, noise, disciplines, sharers),
+        let in_order = plain && noise.is_none() && options.path == Path::Auto;
+        let order = self.order.as_deref();
+        let order = order.filter(|order| in_order && order.holds_for(iterations));
+        let is_fast = plain && options.path != Path::General;
+        Ok(Setup { tasks, iterations, free, noise, disciplines, sharers, order, is_fast })
+    }
+
+    fn columns(&self, setup: Setup<'_>) -> Result<Columns, SimError> {
+        let Setup { tasks, iterations, free, noise, disciplines, sharers, order, is_fast } = setup;
+        let (columns, finished) = match order {
+            Some(order) => ordered::run(self, order, iterations, &free),
+            None if is_fast => fast::run(self, iterations, free, noise),
+            None => general::run(self, iterations, &free, noise, disciplines, sharers),
         };
         if finished < tasks as u64 {
             return Err(deadlock::explain(self, &columns, finished));

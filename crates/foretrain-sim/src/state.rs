@@ -16,14 +16,13 @@ impl Columns {
         Self { start: vec![0; tasks], end: vec![UNFINISHED; tasks], wait: vec![0; tasks] }
     }
 
-    /// How much later everything in an iteration of `nodes` tasks is than in the one before; `None`
-    /// if that differs from task to task.
-    pub(crate) fn shift_of(&self, iteration: usize, nodes: usize) -> Option<i64> {
-        let to = iteration * nodes;
-        let from = to.checked_sub(nodes)?;
+    /// How much later the `count` tasks from `to` on are than those from `from` on; `None` if that
+    /// differs from task to task.
+    pub(crate) fn shift(&self, from: usize, to: usize, count: usize) -> Option<i64> {
         let shift = |column: &[i64], i: usize| column[to + i] - column[from + i];
-        let by = if nodes > 0 { shift(&self.end, 0) } else { 0 };
-        (0..nodes).all(|i| shift(&self.end, i) == by && shift(&self.start, i) == by).then_some(by)
+        let by = if count > 0 { shift(&self.end, 0) } else { 0 };
+        let is_shifted = |i| shift(&self.end, i) == by && shift(&self.start, i) == by;
+        (0..count).all(is_shifted).then_some(by)
     }
 
     /// Fills an iteration with the times of the one before, that much later.
