@@ -5,9 +5,7 @@
 //! `freeze(0.5) | fuse(25MiB)`.
 
 use foretrain::core::{InputError, Result};
-use foretrain::rewrite::strategy::{
-    Draft, Kind, Parameter, Pass, PassKind, Registry, Stage,
-};
+use foretrain::rewrite::strategy::{Draft, Kind, Parameter, Pass, PassKind, Registry, Stage};
 
 /// What `foretrain strategies` would say of it.
 pub const FREEZE: PassKind = PassKind {
