@@ -3,6 +3,7 @@
 mod calibrate;
 mod collectives;
 mod read;
+mod scaling;
 mod values;
 mod verbs;
 
@@ -11,6 +12,8 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{CommandFactory, Parser, ValueEnum};
+
+pub(crate) use scaling::as_argument;
 
 use crate::commands::Command;
 use crate::output::{Colour, Common};

@@ -10,6 +10,7 @@ use foretrain::predict::roles::GivenRole;
 use super::calibrate::Calibrate;
 use super::collectives::Collectives;
 use super::read::Traces;
+use super::scaling::Scaling;
 use super::values;
 use crate::commands::hardware::Listed;
 use crate::commands::{Command, export, hardware, inspect, predict, validate};
@@ -21,6 +22,8 @@ pub(super) enum Verb {
     Inspect(Inspect),
     /// Predict step time, scaling and breakdown on a cluster at other sizes.
     Predict(Box<Predict>),
+    /// Judge measured scaling without a trace: what limits it, what would help, other sizes.
+    Scaling(Box<Scaling>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements of a cluster into a cluster file that other verbs take for --on.
@@ -180,6 +183,7 @@ impl From<Verb> for Command {
                 collective: args.collective,
             }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
+            Verb::Scaling(args) => Self::Scaling(Box::new((*args).into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),

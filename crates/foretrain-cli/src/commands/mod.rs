@@ -8,6 +8,7 @@ pub(crate) mod hardware;
 pub(crate) mod inspect;
 mod logs;
 pub(crate) mod predict;
+pub(crate) mod scaling;
 mod schema;
 mod strategies;
 pub(crate) mod validate;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Inspect(inspect::Options),
     Predict(Box<predict::Options>),
     Collectives(Box<collectives::Options>),
+    Scaling(Box<scaling::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
     Hardware(hardware::Options),
     Export(export::Options),
@@ -44,6 +46,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
+        Command::Scaling(options) => scaling::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),

@@ -3,6 +3,9 @@
 use super::answer::{PointAnswer, SegmentRate, Verdict};
 use super::normal::Normalised;
 
+/// Bursts at so many times the average mislead.
+const BURSTY: f64 = 1.25;
+
 pub(super) fn warnings(
     normal: &Normalised<'_>,
     verdict: Verdict,
@@ -15,7 +18,8 @@ pub(super) fn warnings(
     if waits {
         found.push("a GPU utilisation near 100 % does not contradict this: the kernel of a collective spins on the GPU while it waits for the network, and counts as busy. Power draw or SM activity tell the difference.".into());
     }
-    if let Some((average, peak)) = utilisation(points, segments).filter(|_| waits) {
+    let bursts = utilisation(points, segments).filter(|(average, peak)| *peak > BURSTY * average);
+    if let Some((average, peak)) = bursts.filter(|_| waits) {
         found.push(format!(
             "the average NIC rate over the step ({average:.1} Gbit/s) is below what the bursts reach ({peak:.1} Gbit/s): collectives use the wire in bursts and nothing overlaps the rest, so a low average does not clear the network"
         ));

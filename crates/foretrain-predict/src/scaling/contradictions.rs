@@ -1,6 +1,7 @@
 //! Series and points that cannot both be right.
 
 use foretrain_core::Result;
+use foretrain_core::units::significant;
 
 use super::input::ScalingInput;
 use super::normal::{Normal, Normalised};
@@ -61,7 +62,9 @@ fn between(a: &Normalised<'_>, b: &Normalised<'_>) -> Option<String> {
         let ratio = (of_a / of_b).max(of_b / of_a);
         if ratio > OTHER_RATE {
             differences.push(format!(
-                "{smallest} GPUs do {of_a:.4} against {of_b:.4} {} ({ratio:.1} x)",
+                "{smallest} GPUs do {} against {} {} ({ratio:.1} x)",
+                significant(of_a, 4),
+                significant(of_b, 4),
                 unit(a)
             ));
         }

@@ -2,9 +2,9 @@
 //!
 //! `T = work x c + E`. What a point on several nodes takes beyond the work of one node is `E`. It
 //! is explained by the bytes that leave a node (a ring's barely grow with the number of ranks), by
-//! the number of ranks (latency of a ring's hops), or by bytes and the logarithm of the number of
-//! nodes (lateness and tree hops). Coefficients are least squares of relative errors and never
-//! negative; the form with two terms must halve the error to be taken.
+//! the number of ranks (latency of a ring's hops), by the logarithm of the number of nodes (lateness,
+//! a tree's hops), or by bytes and that logarithm. Coefficients are least squares of relative errors
+//! and never negative; bytes are believed unless another form halves the error.
 
 use foretrain_core::Estimate;
 use foretrain_core::stats::median;
@@ -16,6 +16,8 @@ use super::normal::{Normal, Normalised};
 const NOISE: f64 = 0.02;
 /// Relative spread of a single point's loss: batches, clocks and placements differ.
 const ONE_POINT: f64 = 0.2;
+/// Another form must leave less than this of the error.
+const BETTER: f64 = 0.5;
 /// No fit is trusted more than this.
 const LEAST_SPREAD: f64 = 0.08;
 
@@ -24,6 +26,7 @@ const LEAST_SPREAD: f64 = 0.08;
 pub(super) enum Grows {
     Bytes,
     Ranks,
+    Nodes,
     BytesAndNodes,
 }
 
@@ -56,81 +59,64 @@ impl From<&Normal<'_>> for Size {
     }
 }
 
-/// One point of the fit.
-struct Lost {
-    bytes: f64,
-    ranks: f64,
-    doublings: f64,
-    lost: f64,
+impl Size {
+    /// How often gradients cross the network per step.
+    fn syncs(self, normal: &Normalised<'_>) -> f64 {
+        let deferred = !normal.series.known.synchronises_each;
+        if deferred && self.way.synchronises_once() { 1.0 } else { f64::from(self.micro) }
+    }
+    fn term(self, normal: &Normalised<'_>, grows: Grows) -> f64 {
+        match grows {
+            Grows::Bytes => 0.0,
+            Grows::Ranks => f64::from(self.gpus - 1) * self.syncs(normal),
+            Grows::Nodes | Grows::BytesAndNodes => {
+                f64::from(self.nodes).log2() * self.syncs(normal)
+            }
+        }
+    }
 }
 
 impl Exposed {
     /// Of what points on several nodes lose against one node's cost. `None` if none loses more than
     /// noise.
     pub(super) fn fit(normal: &Normalised<'_>, node_cost: f64) -> Option<Self> {
-        let lost: Vec<Lost> = normal
-            .spread()
-            .map(|point| Lost {
-                bytes: normal.node_bytes(point),
-                ranks: f64::from(point.gpus - 1),
-                doublings: f64::from(point.nodes).log2(),
-                lost: (point.time() - point.work * node_cost).max(0.0),
-            })
-            .filter(|row| row.bytes > 0.0)
-            .collect();
-        let steps: Vec<f64> = normal.spread().map(Normal::time).collect();
-        let matters = lost.iter().zip(&steps).any(|(row, step)| row.lost > NOISE * step);
-        if !matters {
+        let lost = |point: &Normal<'_>| (point.time() - point.work * node_cost).max(0.0);
+        if !normal.spread().any(|point| lost(point) > NOISE * point.time()) {
             return None;
         }
-        // Weighted by the inverse of what was lost, with a floor: small losses are mostly noise.
+        // Small losses are mostly noise: the weights are bounded.
+        let steps: Vec<f64> = normal.spread().map(Normal::time).collect();
         let floor = NOISE * median(&steps).unwrap_or(1.0);
-        let weight = |row: &Lost| 1.0 / row.lost.max(floor);
-        let sizes = {
-            let mut sizes: Vec<u32> = normal.spread().map(|point| point.gpus).collect();
-            sizes.sort_unstable();
-            sizes.dedup();
-            sizes.len()
+        let rows = |grows: Grows| -> Vec<Row> {
+            let row = |point: &Normal<'_>| Row {
+                bytes: normal.node_bytes(point),
+                more: Size::from(point).term(normal, grows),
+                lost: lost(point),
+                weight: 1.0 / lost(point).max(floor),
+            };
+            normal.spread().map(row).collect()
         };
-        let one = |of: fn(&Lost) -> f64| {
-            let (mut top, mut below) = (0.0, 0.0);
-            for row in &lost {
-                let x = of(row) * weight(row);
-                top += x * row.lost * weight(row);
-                below += x * x;
-            }
-            if below > 0.0 { top / below } else { 0.0 }
-        };
-        let error = |per_byte: f64, per_more: f64, more: fn(&Lost) -> f64| {
-            let sum: f64 = lost
-                .iter()
-                .map(|row| {
-                    let off = per_byte * row.bytes + per_more * more(row) - row.lost;
-                    (off * weight(row)).powi(2)
-                })
-                .sum();
-            (sum / lost.len() as f64).sqrt()
-        };
-        let bytes = one(|row| row.bytes);
-        let mut best = (Grows::Bytes, bytes, 0.0, error(bytes, 0.0, |row| row.ranks));
-        if sizes >= 2 {
-            let ranks = one(|row| row.ranks);
-            let off = error(0.0, ranks, |row| row.ranks);
-            if off < 0.5 * best.3 {
-                best = (Grows::Ranks, 0.0, ranks, off);
+        let mut sizes: Vec<u32> = normal.spread().map(|point| point.gpus).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let mut best = Fit::of(Grows::Bytes, &rows(Grows::Bytes))?;
+        for grows in [Grows::Ranks, Grows::Nodes, Grows::BytesAndNodes] {
+            let needed = if grows == Grows::BytesAndNodes { 3 } else { 2 };
+            if sizes.len() >= needed
+                && let Some(fit) = Fit::of(grows, &rows(grows))
+                && fit.off < BETTER * best.off
+            {
+                best = fit;
             }
         }
-        if sizes >= 3
-            && let Some((a, b)) = two_terms(&lost, &weight)
-        {
-            let off = error(a, b, |row| row.doublings);
-            if off < 0.5 * best.3 {
-                best = (Grows::BytesAndNodes, a, b, off);
-            }
-        }
-        let (grows, per_byte, per_more, off) = best;
-        let spread = if lost.len() < 2 { ONE_POINT } else { off.clamp(LEAST_SPREAD, 0.5) };
-        Some(Self { grows, per_byte, per_more, spread, points: lost.len() })
+        let spread = if steps.len() < 2 { ONE_POINT } else { best.off.clamp(LEAST_SPREAD, 0.5) };
+        Some(Self {
+            grows: best.grows,
+            per_byte: best.per_byte,
+            per_more: best.per_more,
+            spread,
+            points: steps.len(),
+        })
     }
 
     /// From one synchronisation's cost in micro-steps at a size, however it was found.
@@ -162,14 +148,14 @@ impl Exposed {
             return 0.0;
         }
         let step = normal.synchronised(size.way, size.gpus, size.nodes, size.micro);
-        let syncs =
-            if step.deferred && size.way.synchronises_once() { 1.0 } else { f64::from(size.micro) };
-        let more = match self.grows {
-            Grows::Bytes => 0.0,
-            Grows::Ranks => f64::from(size.gpus - 1) * syncs,
-            Grows::BytesAndNodes => f64::from(size.nodes).log2() * syncs,
-        };
-        self.per_byte * step.per_node().total() + self.per_more * more
+        self.per_byte * step.per_node().total() + self.per_more * size.term(normal, self.grows)
+    }
+
+    /// How much of it goes with bytes, 0 to 1.
+    pub(super) fn share_of_bytes(&self, normal: &Normalised<'_>, size: Size) -> f64 {
+        let all = self.at(normal, size);
+        let rest = self.per_more * size.term(normal, self.grows);
+        if all > 0.0 { (1.0 - rest / all).clamp(0.0, 1.0) } else { 1.0 }
     }
 
     /// The same with its interval.
@@ -183,22 +169,49 @@ impl Exposed {
     }
 }
 
-/// Bytes and doublings of nodes together, if both count.
-fn two_terms(lost: &[Lost], weight: &dyn Fn(&Lost) -> f64) -> Option<(f64, f64)> {
-    let (mut aa, mut ab, mut bb, mut ay, mut by) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for row in lost {
-        let w = weight(row);
-        let (a, b, y) = (row.bytes * w, row.doublings * w, row.lost * w);
-        aa += a * a;
-        ab += a * b;
-        bb += b * b;
-        ay += a * y;
-        by += b * y;
+/// One point of a fit.
+struct Row {
+    bytes: f64,
+    more: f64,
+    lost: f64,
+    weight: f64,
+}
+
+/// Coefficients and the root mean square of the relative errors that they leave.
+struct Fit {
+    grows: Grows,
+    per_byte: f64,
+    per_more: f64,
+    off: f64,
+}
+
+impl Fit {
+    /// Weighted least squares; `None` if a coefficient is negative or nothing determines it.
+    fn of(grows: Grows, rows: &[Row]) -> Option<Self> {
+        let sum = |of: &dyn Fn(&Row) -> f64| -> f64 {
+            rows.iter().map(|row| of(row) * row.weight * row.weight).sum()
+        };
+        let (aa, bb) = (sum(&|r| r.bytes * r.bytes), sum(&|r| r.more * r.more));
+        let (ay, by) = (sum(&|r| r.bytes * r.lost), sum(&|r| r.more * r.lost));
+        let (per_byte, per_more) = match grows {
+            Grows::Bytes => (ay / aa, 0.0),
+            Grows::Ranks | Grows::Nodes => (0.0, by / bb),
+            Grows::BytesAndNodes => {
+                let ab = sum(&|r| r.bytes * r.more);
+                let determinant = aa * bb - ab * ab;
+                if determinant <= 1e-9 * aa * bb {
+                    return None;
+                }
+                ((ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant)
+            }
+        };
+        let usable = |x: f64| x.is_finite() && x >= 0.0;
+        if !(usable(per_byte) && usable(per_more)) {
+            return None;
+        }
+        let error =
+            |row: &Row| (per_byte * row.bytes + per_more * row.more - row.lost) * row.weight;
+        let squares: f64 = rows.iter().map(|row| error(row).powi(2)).sum();
+        Some(Self { grows, per_byte, per_more, off: (squares / rows.len() as f64).sqrt() })
     }
-    let determinant = aa * bb - ab * ab;
-    if determinant <= 1e-9 * aa * bb {
-        return None;
-    }
-    let (a, b) = ((ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant);
-    (a >= 0.0 && b > 0.0).then_some((a, b))
 }

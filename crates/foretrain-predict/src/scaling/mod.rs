@@ -63,7 +63,16 @@ fn series_answer(normal: &Normalised<'_>) -> SeriesAnswer {
     };
     let segments = segments::rates(normal);
     let effective = effective(normal, exposed.as_ref(), &segments);
-    let now = situation(normal, node_cost);
+    let line_size = line.as_ref().map(accumulation::Line::size);
+    let asked = asked_like(normal, line_size);
+    let outlook_at = outlook_size(normal, asked);
+    let from_rate = rate_without_points(normal);
+    let measured = situation(normal, node_cost, exposed.as_ref());
+    let now = measured.or_else(|| expected(normal, outlook_at, node_cost?, from_rate.as_ref()?));
+    let effective = effective.or_else(|| {
+        let nominal = normal.series.known.nic.filter(|_| from_rate.is_some() && now.is_some())?;
+        Some(Estimate::between(nominal * forecast::REACHED, nominal * 0.5, nominal))
+    });
     let losses = losses(normal, node_cost);
     let case = Case {
         normal,
@@ -78,11 +87,8 @@ fn series_answer(normal: &Normalised<'_>) -> SeriesAnswer {
         normal.points.iter().map(|point| point_answer(normal, point, node_cost)).collect();
     let is_line = line.is_some();
     let basis = Basis { normal, node_cost, exposed, is_line };
-    let asked = asked_like(normal, line.as_ref().map(accumulation::Line::size));
     let (predictions, unanswered) = basis.answer(asked);
-    let outlook_at = outlook_size(normal, asked);
     let computation = node_cost.unwrap_or(1.0) * basis.work(outlook_at);
-    let from_rate = rate_without_points(normal);
     let warnings =
         caveats::warnings(normal, verdict, &points, &segments, !series.ask_accumulation.is_empty());
     SeriesAnswer {
@@ -107,20 +113,35 @@ fn series_answer(normal: &Normalised<'_>) -> SeriesAnswer {
         predictions,
         unanswered,
         warnings,
-        assumptions: assumptions(normal, node_cost, now.as_ref()),
+        assumptions: assumptions(normal, node_cost, measured.as_ref()),
         points,
     }
 }
 
 /// What the largest size loses.
-fn situation(normal: &Normalised<'_>, node_cost: Option<f64>) -> Option<Situation> {
+fn situation(
+    normal: &Normalised<'_>,
+    node_cost: Option<f64>,
+    exposed: Option<&Exposed>,
+) -> Option<Situation> {
     let (largest, cost) = (normal.largest()?, node_cost?);
     let computation = largest.work * cost;
-    Some(Situation {
-        size: largest.into(),
-        computation,
-        lost: (largest.time() - computation).max(0.0),
-    })
+    let lost = (largest.time() - computation).max(0.0);
+    let share = exposed.map_or(1.0, |exposed| exposed.share_of_bytes(normal, largest.into()));
+    Some(Situation { size: largest.into(), computation, lost, lost_to_bytes: lost * share })
+}
+
+/// What a size would lose by the NICs' rate.
+fn expected(
+    normal: &Normalised<'_>,
+    size: Size,
+    node_cost: f64,
+    by_rate: &Exposed,
+) -> Option<Situation> {
+    let basis = Basis { normal, node_cost: Some(node_cost), exposed: None, is_line: false };
+    let lost = by_rate.at(normal, size);
+    let computation = node_cost * basis.work(size);
+    (size.nodes > 1).then_some(Situation { size, computation, lost, lost_to_bytes: lost })
 }
 
 fn losses(normal: &Normalised<'_>, node_cost: Option<f64>) -> Losses {

@@ -24,6 +24,8 @@ pub(super) struct Situation {
     pub(super) computation: f64,
     /// Beyond it.
     pub(super) lost: f64,
+    /// What of that goes with the bytes that leave a node.
+    pub(super) lost_to_bytes: f64,
 }
 
 impl Situation {
@@ -33,6 +35,10 @@ impl Situation {
     }
     fn present(&self) -> f64 {
         self.computation / (self.computation + self.lost)
+    }
+    /// What is lost with so many times the bytes (or with a network so much slower).
+    fn lost_with(&self, bytes: f64) -> f64 {
+        self.lost - self.lost_to_bytes * (1.0 - bytes)
     }
     fn remedy(&self, what: String, computation: f64, lost: f64, condition: &str) -> Remedy {
         let efficiency = self.efficiency(computation, lost);
@@ -46,7 +52,7 @@ pub(super) fn break_even(
     now: &Situation,
     effective: Option<Bandwidth>,
 ) -> Option<BreakEven> {
-    if now.lost <= 0.0 {
+    if now.lost_to_bytes < 0.5 * now.lost || now.lost <= 0.0 {
         return None;
     }
     let step = normal.synchronised(now.size.way, now.size.gpus, now.size.nodes, now.size.micro);
@@ -76,20 +82,24 @@ pub(super) fn remedies(normal: &Normalised<'_>, now: &Situation) -> Vec<Remedy> 
     accumulation(normal, now, &mut found);
     sharding(normal, now, &mut found);
     let (each, known) = (now.computation, &normal.series.known);
-    if known.element_bytes.is_none_or(|bytes| bytes > 2) && now.size.way != Synchronisation::Zero3 {
+    if now.lost_to_bytes > 0.0
+        && known.element_bytes.is_none_or(|bytes| bytes > 2)
+        && now.size.way != Synchronisation::Zero3
+    {
         let condition = match known.element_bytes {
             Some(_) => "half the bytes; DDP's fp16 or bf16 hook, error of rounding",
             None => "if gradients are 32-bit: half the bytes",
         };
-        found.push(now.remedy("gradients in 16 bits".into(), each, now.lost / 2.0, condition));
+        found.push(now.remedy("gradients in 16 bits".into(), each, now.lost_with(0.5), condition));
     }
     let times = now.lost / (now.computation * (1.0 / GOOD - 1.0));
-    if times > 1.0 {
+    // Of changes that give the same, the one that needs less memory; hardware comes last.
+    found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    if times > 1.0 && now.lost_to_bytes > 0.5 * now.lost {
         let what = format!("a network {times:.1} x as fast");
         let condition = "effective rate, not nominal: see the break-even rate";
-        found.push(now.remedy(what, each, now.lost / times, condition));
+        found.push(now.remedy(what, each, now.lost_with(1.0 / times), condition));
     }
-    found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     found
 }
 
@@ -123,10 +133,15 @@ fn sharding(normal: &Normalised<'_>, now: &Situation, found: &mut Vec<Remedy>) {
         normal.synchronised(way, gpus, nodes, micro).per_node().total()
     };
     let present = bytes(now.size.way);
-    for way in Synchronisation::ALL {
+    for way in Synchronisation::ALL.into_iter().rev() {
         let ratio = bytes(way) / present;
         let is_sharded = now.size.way != Synchronisation::AllReduce;
-        if way == Synchronisation::Servers || !is_sharded || ratio > 0.9 || !ratio.is_finite() {
+        if now.lost_to_bytes <= 0.0
+            || way == Synchronisation::Servers
+            || !is_sharded
+            || ratio > 0.9
+            || !ratio.is_finite()
+        {
             continue;
         }
         let what = format!("{} instead of {}", way.as_str(), now.size.way.as_str());
@@ -136,8 +151,13 @@ fn sharding(normal: &Normalised<'_>, now: &Situation, found: &mut Vec<Remedy>) {
             Synchronisation::Zero2 => "if parameters fit each GPU",
             _ => "if states fit the GPUs of one node; gathers stay within the node",
         };
-        let condition = format!("{:.0} % of the bytes between nodes; {why}", ratio * 100.0);
-        found.push(now.remedy(what, now.computation, now.lost * ratio, &condition));
+        let share = if ratio < 0.01 {
+            format!("{:.2}", ratio * 100.0)
+        } else {
+            format!("{:.0}", ratio * 100.0)
+        };
+        let condition = format!("{share} % of the bytes between nodes; {why}");
+        found.push(now.remedy(what, now.computation, now.lost_with(ratio), &condition));
     }
 }
 
@@ -174,6 +194,7 @@ pub(super) fn strategies(
     };
     let mut found: Vec<StrategyOutlook> = Synchronisation::ALL
         .into_iter()
+        .rev()
         .filter(listed)
         .map(|way| StrategyOutlook { is_present: way == size.way, ..outlook(way) })
         .collect();

@@ -5,12 +5,14 @@ use foretrain_core::Bandwidth;
 use super::answer::{Losses, Verdict};
 use super::exposed::{Exposed, Grows};
 use super::normal::{Normal, Normalised};
-use super::outlook::Situation;
+use super::outlook::{BACKWARD, Situation};
 
 /// Losses of the per-GPU rate below this are no problem.
 const MINOR: f64 = 0.1;
 /// Throughput that grows by less while GPUs double is flat.
 const FLAT: f64 = 1.1;
+/// Spread up to which one rate explains several points.
+const ONE_RATE: f64 = 0.25;
 /// Buffers below this are bound by latency on any network.
 const SMALL: f64 = 16e6;
 
@@ -30,6 +32,9 @@ pub(super) fn judge(case: &Case<'_>) -> (Verdict, Vec<String>) {
     let mut reasons = losses(case);
     let trusted: Vec<&Normal<'_>> = normal.trusted().collect();
     if trusted.len() < 2 {
+        if let (1, Some(now)) = (trusted.len(), &case.now) {
+            return expected(case, now);
+        }
         reasons.push(match trusted.len() {
             1 => "one size alone shows no loss: measure another, best one on one node and one on several".into(),
             _ => "all points contradict each other".into(),
@@ -66,6 +71,31 @@ pub(super) fn judge(case: &Case<'_>) -> (Verdict, Vec<String>) {
         return (Verdict::LossInsideNode, reasons);
     }
     between_nodes(case, reasons)
+}
+
+/// One size, and the rate of the NICs for the rest.
+fn expected(case: &Case<'_>, now: &Situation) -> (Verdict, Vec<String>) {
+    let normal = case.normal;
+    let bytes = normal
+        .synchronised(now.size.way, now.size.gpus, now.size.nodes, now.size.micro)
+        .per_node()
+        .total();
+    let time = |micro_steps: f64| {
+        normal.seconds(micro_steps).map_or_else(String::new, |time| time.to_string())
+    };
+    let share = now.lost / (now.lost + now.computation);
+    let reasons = vec![format!(
+        "expected from the NICs' nominal rate, not measured: at {} GPUs {:.3} GB leave each node per step, which takes {} beside {} of computation; nothing counted as hidden, that is {:.0} % of the step",
+        now.size.gpus,
+        bytes / 1e9,
+        time(now.lost),
+        time(now.computation),
+        share * 100.0
+    )];
+    // What is within the backward pass can hide behind it.
+    let hides = now.lost <= now.computation * BACKWARD && now.size.way.synchronises_once();
+    let is_bound = share > MINOR && !hides;
+    (if is_bound { Verdict::CommunicationBound } else { Verdict::ScalesWell }, reasons)
 }
 
 fn losses(case: &Case<'_>) -> Vec<String> {
@@ -120,10 +150,18 @@ fn between_nodes(case: &Case<'_>, mut reasons: Vec<String>) -> (Verdict, Vec<Str
                 reasons.push("the time lost grows with the number of ranks, as the hops of a ring do, and not with its bytes, which barely grow".into());
                 return (Verdict::LatencyBound, reasons);
             }
+            Grows::Nodes => {
+                reasons.push("the time lost grows with the logarithm of the number of nodes and not with bytes: latency of a tree's hops, or ranks that wait for the latest; what bytes cost is hidden".into());
+                return (Verdict::LatencyBound, reasons);
+            }
             Grows::BytesAndNodes => reasons.push("the time lost has a part that bytes explain and one that grows with the number of nodes".into()),
-            Grows::Bytes if exposed.points > 1 => reasons.push(format!(
+            Grows::Bytes if exposed.points > 1 && exposed.spread <= ONE_RATE => reasons.push(format!(
                 "one effective rate explains all {} points on several nodes to {:.0} %: bytes per step barely grow with their number",
                 exposed.points,
+                exposed.spread * 100.0
+            )),
+            Grows::Bytes if exposed.points > 1 => reasons.push(format!(
+                "no single rate explains the points on several nodes (off by {:.0} %): do batch, placement or software differ?",
                 exposed.spread * 100.0
             )),
             Grows::Bytes => {}

@@ -17,6 +17,7 @@ mod rankwise;
 mod replay;
 mod report;
 mod roots;
+mod workloads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -75,7 +76,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 19] = [
+pub const SETS: [&dyn ValidationSet; 24] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -95,6 +96,11 @@ pub const SETS: [&dyn ValidationSet; 19] = [
     &collectives::EightFromFour,
     &collectives::UnseenGpu,
     &collectives::RackToRacks,
+    &workloads::Hkbu(workloads::Given::OneScheduler),
+    &workloads::Hkbu(workloads::Given::OwnFour),
+    &workloads::Hkbu(workloads::Given::OwnFourOneEight),
+    &workloads::SmallScale,
+    &workloads::PytorchBenchmark,
 ];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {

@@ -15,6 +15,7 @@ mod inspect;
 mod inspect_graph;
 mod nccl;
 mod predict;
+mod scaling;
 mod strategies;
 mod validate;
 
@@ -44,6 +45,11 @@ pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphRep
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
+pub use scaling::{
+    AccumulationReport, BreakEvenReport, PredictedScaleReport, RankKindReport, RankSplitReport,
+    RanksReport, RateByBatchReport, RemedyReport, ScalePointReport, ScaleSeriesReport,
+    ScalingReport, SegmentRateReport, StrategyOutlookReport, VolumeReport,
+};
 pub use strategies::{ParameterReport, PassReport, StrategiesReport, StrategyReport};
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
@@ -56,7 +62,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 9] = [
+pub const ANSWERS: [&str; 10] = [
     "calibrate-collectives",
     "collectives",
     "hardware",
@@ -64,6 +70,7 @@ pub const ANSWERS: [&str; 9] = [
     "inspect-graph",
     "inspect-log",
     "predict",
+    "scaling",
     "strategies",
     "validate",
 ];
@@ -93,6 +100,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
+        "scaling" => generator.into_root_schema_for::<ScalingReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
         other => {
             return Err(InputError::new(format!("no JSON schema for {other:?}"))

@@ -13,6 +13,7 @@ mod inspect_graph;
 mod ledger;
 mod nccl;
 mod predict;
+mod scaling;
 mod sheet;
 mod strategies;
 mod table;
@@ -29,6 +30,7 @@ pub use hardware::{
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use predict::{PredictView, predict};
+pub use scaling::scaling;
 pub use strategies::{strategies, strategy_pass, strategy_preset};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;

@@ -32,7 +32,11 @@ pub fn read(path: &Path, known: &Known) -> Result<ScalingInput> {
     let text = std::fs::read_to_string(path).map_err(|error| InputError::io(&error, path))?;
     let is_table = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
     let input = if is_table { table::parse(&text, known) } else { file::parse(&text, known) };
-    let input = input.map_err(|error| error.in_file(path))?;
+    let input = input.map_err(|error| {
+        let error = error.in_file(path);
+        let hint = "files of points are TOML, or tables with commas that end in .csv";
+        if error.hints().is_empty() { error.hint(hint) } else { error }
+    })?;
     input.check().map_err(|error| error.in_file(path))?;
     Ok(input)
 }
