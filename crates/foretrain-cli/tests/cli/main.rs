@@ -11,5 +11,6 @@ mod json;
 mod nccl_log;
 mod network;
 mod readme;
+mod scaling;
 mod streaming;
 mod support;

@@ -5,6 +5,10 @@ use foretrain_cost::{Synchronisation, SynchronisedStep};
 
 /// The largest job that anybody asks for; more means a slip.
 pub const MOST_GPUS: u32 = 10_000_000;
+/// Points, ranks or questions of one input; tables of more are something else.
+const MOST: usize = 2_000;
+/// Seconds; no step or epoch takes 30 years.
+const LONGEST: f64 = 1e9;
 
 /// Measured points and what is known beside them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -180,6 +184,19 @@ impl ScalingInput {
             return Err(InputError::new("no measured points")
                 .hint("give a file, or points as in --point 8=2697 --point 16=2633 --unit img/s"));
         }
+        let counts = [
+            ("points", self.series.iter().map(|series| series.points.len()).sum::<usize>()),
+            ("ranks", self.ranks.len()),
+            ("sizes asked for", self.series.iter().map(|series| series.ask.len()).sum()),
+            (
+                "accumulations asked for",
+                self.series.iter().map(|series| series.ask_accumulation.len()).sum(),
+            ),
+        ];
+        if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > MOST) {
+            return Err(InputError::new(format!("{count} {what}: expected at most {MOST}"))
+                .hint("give the median of each size instead of every step"));
+        }
         self.series.iter().try_for_each(check_series)?;
         self.ranks.iter().try_for_each(check_rank)
     }
@@ -278,6 +295,15 @@ fn check_point(series: &Series, point: &Point) -> Result<()> {
         return Err(InputError::new(format!(
             "a measured value of {value}: expected one above zero"
         )));
+    }
+    let whole = match point.measure {
+        Measure::Step(time) | Measure::SameData(time) => Some(time),
+        _ => None,
+    };
+    for time in [whole, point.forward, point.backward].into_iter().flatten() {
+        if !(0.0..=LONGEST).contains(&time.secs_f64()) {
+            return Err(InputError::new(format!("a time of {time}: expected 0 to {LONGEST:e} s")));
+        }
     }
     if let Some(batch) = point.batch_per_gpu
         && !(batch.is_finite() && batch > 0.0)

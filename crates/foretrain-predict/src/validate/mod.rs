@@ -17,6 +17,7 @@ mod rankwise;
 mod replay;
 mod report;
 mod roots;
+mod throughputs;
 mod workloads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,7 +77,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 24] = [
+pub const SETS: [&dyn ValidationSet; 28] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -101,6 +102,10 @@ pub const SETS: [&dyn ValidationSet; 24] = [
     &workloads::Hkbu(workloads::Given::OwnFourOneEight),
     &workloads::SmallScale,
     &workloads::PytorchBenchmark,
+    &throughputs::POLLUX,
+    &throughputs::SIA,
+    &throughputs::ELASTICFLOW,
+    &throughputs::GAVEL,
 ];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
@@ -138,10 +143,11 @@ pub fn run(options: &ValidateOptions, progress: OnProgress<'_>) -> Result<Valida
 
 fn wanted_sets(names: Option<&[String]>) -> Result<Vec<&'static dyn ValidationSet>> {
     let Some(names) = names else { return Ok(SETS.to_vec()) };
-    // A group's name stands for all of its sets: "collectives".
+    // A group's name stands for all of its sets.
+    const GROUPS: [&str; 3] = ["collectives", "ddp", "scaling"];
     let named = |set: &dyn ValidationSet, name: &str| {
         let rest = set.name().strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && name == "collectives")
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && GROUPS.contains(&name))
     };
     for name in names {
         if !SETS.iter().any(|set| named(*set, name)) {
