@@ -204,8 +204,10 @@ pub struct StrategyOutlook {
     pub gpus: u32,
     /// Whether it is the one that was measured.
     pub is_present: bool,
-    /// Bytes that leave a node per step.
-    pub node_bytes: Volume,
+    /// Bytes that leave a node per step, over those of the present strategy.
+    pub relative_bytes: f64,
+    /// Bytes that leave a node per step, if known.
+    pub node_bytes: Option<Volume>,
     /// The time for that at the NICs' nominal rate.
     pub at_line_rate: Option<Nanos>,
     /// The step.

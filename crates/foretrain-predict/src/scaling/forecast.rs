@@ -29,11 +29,13 @@ impl Basis<'_> {
     pub(super) fn answer(&self, way_and_micro: Size) -> (Vec<Predicted>, Vec<String>) {
         let series = self.normal.series;
         let sizes: Vec<u32> = match &series.ask[..] {
-            [] if series.ask_accumulation.is_empty() => Vec::new(),
+            [] if series.ask_accumulation.is_empty() && !self.is_line => Vec::new(),
             [] => vec![way_and_micro.gpus],
             asked => asked.to_vec(),
         };
+        let between = self.between_measured();
         let accumulations: Vec<u32> = match &series.ask_accumulation[..] {
+            [] if series.ask.is_empty() => between,
             [] => vec![way_and_micro.micro],
             asked => asked.to_vec(),
         };
@@ -60,6 +62,16 @@ impl Basis<'_> {
         }
         unanswered.dedup();
         (predicted, unanswered)
+    }
+
+    /// Powers of two between the accumulations that were measured, where these give a line.
+    fn between_measured(&self) -> Vec<u32> {
+        let measured = || self.normal.trusted().map(|point| point.micro);
+        let (Some(least), Some(most)) = (measured().min(), measured().max()) else {
+            return Vec::new();
+        };
+        let powers = (0..u32::BITS).map(|exponent| 1_u32 << exponent);
+        powers.filter(|micro| self.is_line && (least + 1..most).contains(micro)).collect()
     }
 
     fn one(&self, size: Size) -> Result<Predicted, String> {

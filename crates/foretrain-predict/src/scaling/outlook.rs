@@ -168,13 +168,17 @@ pub(super) fn strategies(
     computation: f64,
     exposed: Option<&Exposed>,
 ) -> Vec<StrategyOutlook> {
-    if size.nodes <= 1 || !normal.has_bytes() {
+    let of = |way: Synchronisation| {
+        normal.synchronised(way, size.gpus, size.nodes, size.micro).per_node()
+    };
+    let present = of(size.way).total();
+    if size.nodes <= 1 || present <= 0.0 {
         return Vec::new();
     }
     let listed = |way: &Synchronisation| *way != Synchronisation::Servers || size.way == *way;
     let outlook = |way: Synchronisation| {
         let size = Size { way, ..size };
-        let bytes = normal.synchronised(way, size.gpus, size.nodes, size.micro).per_node();
+        let bytes = of(way);
         let lost = exposed.map(|exposed| exposed.between(normal, size));
         let step = lost.map(|lost| lost.map::<f64>(|lost| computation + lost));
         let at_rate =
@@ -183,8 +187,9 @@ pub(super) fn strategies(
             strategy: way,
             gpus: size.gpus,
             is_present: false,
-            node_bytes: bytes,
-            at_line_rate: normal.series.known.nic.map(at_rate),
+            relative_bytes: bytes.total() / present,
+            node_bytes: normal.has_bytes().then_some(bytes),
+            at_line_rate: normal.series.known.nic.filter(|_| normal.has_bytes()).map(at_rate),
             step: step.and_then(|step| {
                 let unit = normal.unit?;
                 Some(step.map(|micro_steps| micro_steps * unit * 1e9))
@@ -198,7 +203,7 @@ pub(super) fn strategies(
         .filter(listed)
         .map(|way| StrategyOutlook { is_present: way == size.way, ..outlook(way) })
         .collect();
-    found.sort_by(|a, b| a.node_bytes.total().total_cmp(&b.node_bytes.total()));
+    found.sort_by(|a, b| a.relative_bytes.total_cmp(&b.relative_bytes));
     found
 }
 

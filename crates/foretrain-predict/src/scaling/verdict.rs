@@ -1,5 +1,7 @@
 //! What limits a job, and why we say so.
 
+use std::collections::BTreeMap;
+
 use foretrain_core::Bandwidth;
 
 use super::answer::{Losses, Verdict};
@@ -41,7 +43,7 @@ pub(super) fn judge(case: &Case<'_>) -> (Verdict, Vec<String>) {
         });
         return (Verdict::NotEnoughInformation, reasons);
     }
-    if let Some(why) = flat_within_node(normal) {
+    if let Some(why) = flat_within_node(normal).or_else(|| flat_over_nodes(normal)) {
         reasons.push(why);
         return (Verdict::InputBoundSuspected, reasons);
     }
@@ -123,6 +125,25 @@ fn flat_within_node(normal: &Normalised<'_>) -> Option<String> {
         format!(
             "within one node the rate of all GPUs grows {growth:.2} x from {} to {} GPUs: something they share is used up. Look at the input pipeline (loader workers, decoding, storage) first, at PCIe second",
             first.gpus, last.gpus
+        )
+    })
+}
+
+/// Bytes of a ring cost the same on any number of nodes, so they leave some growth; a shared resource
+/// leaves none.
+fn flat_over_nodes(normal: &Normalised<'_>) -> Option<String> {
+    let mut rates: BTreeMap<u32, f64> = BTreeMap::new();
+    for point in normal.trusted() {
+        let best = rates.entry(point.nodes).or_default();
+        *best = best.max(f64::from(point.gpus) / point.cost);
+    }
+    let (first, last) = (*rates.first_key_value()?.0, *rates.last_key_value()?.0);
+    let least = rates.values().copied().fold(f64::MAX, f64::min);
+    let most = rates.values().copied().fold(0.0, f64::max);
+    let is_flat = rates.len() >= 3 && last >= 4 * first && most < FLAT * least;
+    is_flat.then(|| {
+        format!(
+            "the rate of all GPUs is the same on {first} to {last} nodes: something that all nodes share is used up. Look at the storage or data server and at a shared uplink first"
         )
     })
 }

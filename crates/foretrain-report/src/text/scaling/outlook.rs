@@ -38,7 +38,11 @@ pub(super) fn remedies(series: &SeriesAnswer, sheet: &mut Sheet) {
 pub(super) fn strategies(series: &SeriesAnswer, sheet: &mut Sheet) {
     let Some(first) = series.strategies.first() else { return };
     sheet.heading(&format!("Strategies at {} GPUs, fewest bytes between nodes first", first.gpus));
-    let mut columns = vec![("Strategy", Side::Left), ("GB/node", Side::Right)];
+    let mut columns = vec![("Strategy", Side::Left), ("Bytes x", Side::Right)];
+    let has_bytes = first.node_bytes.is_some();
+    if has_bytes {
+        columns.push(("GB/node", Side::Right));
+    }
     let has_rate = first.at_line_rate.is_some();
     let has_step = first.step.is_some();
     if has_rate {
@@ -53,7 +57,10 @@ pub(super) fn strategies(series: &SeriesAnswer, sheet: &mut Sheet) {
     let mut table = Table::new(&columns);
     for one in &series.strategies {
         let mark = if one.is_present { " (present)" } else { "" };
-        let mut row = vec![format!("{}{mark}", one.strategy.as_str()), gb(one.node_bytes.total())];
+        let mut row = vec![format!("{}{mark}", one.strategy.as_str()), plain(one.relative_bytes)];
+        if has_bytes {
+            row.push(one.node_bytes.map_or_else(|| "-".into(), |bytes| gb(bytes.total())));
+        }
         if has_rate {
             row.push(one.at_line_rate.map_or_else(|| "-".into(), ms));
         }
