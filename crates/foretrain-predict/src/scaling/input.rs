@@ -7,6 +7,8 @@ use foretrain_cost::{Synchronisation, SynchronisedStep};
 pub const MOST_GPUS: u32 = 10_000_000;
 /// Points, ranks or questions of one input; tables of more are something else.
 const MOST: usize = 2_000;
+/// Seconds or rates in any unit; what lies outside would lose its digits in ratios.
+const PLAUSIBLE: std::ops::RangeInclusive<f64> = 1e-9..=1e15;
 /// Seconds; no step or epoch takes 30 years.
 const LONGEST: f64 = 1e9;
 
@@ -291,9 +293,10 @@ fn check_point(series: &Series, point: &Point) -> Result<()> {
         Measure::Step(time) | Measure::SameData(time) => time.secs_f64(),
         Measure::Throughput(rate, _) | Measure::PerGpu(rate, _) => *rate,
     };
-    if !(value.is_finite() && value > 0.0) {
+    if !(value > 0.0 && PLAUSIBLE.contains(&value)) {
+        let (low, high) = (PLAUSIBLE.start(), PLAUSIBLE.end());
         return Err(InputError::new(format!(
-            "a measured value of {value}: expected one above zero"
+            "a measured value of {value}: expected one above zero, {low:e} to {high:e}"
         )));
     }
     let whole = match point.measure {

@@ -64,8 +64,6 @@ pub(super) fn judge(case: &Case<'_>) -> (Verdict, Vec<String>) {
         return several_nodes_only(normal, reasons);
     }
     if inside.max(between) < MINOR {
-        let total = 1.0 - (1.0 - inside) * (1.0 - between);
-        reasons.push(format!("{:.1} % of the rate per GPU is lost in all", total * 100.0));
         return (Verdict::ScalesWell, reasons);
     }
     if inside > between {
@@ -101,18 +99,15 @@ fn expected(case: &Case<'_>, now: &Situation) -> (Verdict, Vec<String>) {
 }
 
 fn losses(case: &Case<'_>) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if let Some(inside) = case.losses.inside_node {
-        reasons
-            .push(format!("{:.1} % of the rate per GPU is lost inside the node", inside * 100.0));
-    }
-    if let Some(between) = case.losses.between_nodes {
-        reasons.push(format!(
-            "{:.1} % of the node's rate per GPU is lost between nodes",
-            between * 100.0
-        ));
-    }
-    reasons
+    let said = |loss: Option<f64>, of: &str, place: &str| {
+        loss.map(|loss| match loss {
+            ..0.0005 => format!("nothing is lost {place}"),
+            _ => format!("{:.1} % of {of} is lost {place}", loss * 100.0),
+        })
+    };
+    let inside = said(case.losses.inside_node, "the rate per GPU", "inside the node");
+    let between = said(case.losses.between_nodes, "the node's rate per GPU", "between nodes");
+    inside.into_iter().chain(between).collect()
 }
 
 /// Neither bytes nor latency grow so within a node.
