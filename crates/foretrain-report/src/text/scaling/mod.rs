@@ -47,7 +47,13 @@ fn one(series: &SeriesAnswer, sheet: &mut Sheet) {
     }
     sheet.blank();
     points::points(series, sheet);
-    sheet.blank();
+    let has_rates = series.effective.is_some()
+        || series.break_even.is_some()
+        || series.accumulation.is_some()
+        || !(series.segments.is_empty() && series.effective_by_batch.is_empty());
+    if has_rates {
+        sheet.blank();
+    }
     points::rates(series, sheet);
     points::accumulation(series, sheet);
     outlook::remedies(series, sheet);

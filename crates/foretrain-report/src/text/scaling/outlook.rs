@@ -85,17 +85,17 @@ pub(super) fn predictions(series: &SeriesAnswer, sheet: &mut Sheet) {
     let unit = series.unit.as_deref().unwrap_or_default();
     let has_rate = series.predictions.iter().any(|one| one.throughput.is_some());
     let has_step = series.predictions.iter().any(|one| one.step.is_some());
-    let mut columns =
-        vec![("GPUs", Side::Right), ("Nodes", Side::Right), ("Micro-batches", Side::Right)];
+    let mut columns = vec![("GPUs", Side::Right), ("Nodes", Side::Right), ("Accum.", Side::Right)];
     if has_rate {
-        columns.extend([(unit, Side::Right), ("80 % interval", Side::Right)]);
+        columns.extend([(unit, Side::Right), ("80 %", Side::Right)]);
     }
     if has_step {
-        columns.extend([("Step ms", Side::Right), ("80 % interval", Side::Right)]);
+        columns.extend([("Step ms", Side::Right), ("80 %", Side::Right)]);
     }
-    columns.extend([("Efficiency", Side::Right), ("80 % interval", Side::Right)]);
+    columns.extend([("Efficiency", Side::Right), ("80 %", Side::Right)]);
     columns.push(("From", Side::Left));
     let mut table = Table::new(&columns);
+    table.keep_whole(0..columns.len() - 1);
     for one in &series.predictions {
         let mut row =
             vec![one.gpus.to_string(), one.nodes.to_string(), one.accumulation.to_string()];

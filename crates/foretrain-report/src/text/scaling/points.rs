@@ -21,10 +21,10 @@ pub(super) fn points(series: &SeriesAnswer, sheet: &mut Sheet) {
     let columns: Vec<Column<'_>> = vec![
         ("GPUs", Box::new(|p| Some(p.gpus.to_string()))),
         ("Nodes", Box::new(|p| Some(p.nodes.to_string()))),
-        ("Micro-batches", Box::new(move |p| has_micro.then(|| p.accumulation.to_string()))),
+        ("Accum.", Box::new(move |p| has_micro.then(|| p.accumulation.to_string()))),
         ("Strategy", Box::new(move |p| has_strategy.then(|| p.strategy.as_str().into()))),
         (unit.as_str(), Box::new(|p| p.per_gpu.map(plain))),
-        ("Step ms", Box::new(|p| p.step.map(|step| plain(step.millis_f64())))),
+        ("ms/step", Box::new(|p| p.step.map(|step| plain(step.millis_f64())))),
         ("Step x", Box::new(|p| p.step_ratio.map(plain))),
         ("Speed-up", Box::new(|p| Some(plain(p.speed_up)))),
         ("Efficiency", Box::new(|p| Some(percent(p.efficiency)))),
@@ -39,6 +39,9 @@ pub(super) fn points(series: &SeriesAnswer, sheet: &mut Sheet) {
     let columns: Vec<&Column<'_>> = columns.iter().filter(|column| filled(column)).collect();
     let heads: Vec<(&str, Side)> = columns.iter().map(|column| (column.0, Side::Right)).collect();
     let mut table = Table::new(&heads);
+    // Heads of several words may break, figures may not.
+    let narrow = heads.iter().enumerate().filter(|(_, (head, _))| !head.contains(' '));
+    table.keep_whole(narrow.map(|(index, _)| index));
     for point in &series.points {
         let cell = |column: &&Column<'_>| (column.1)(point).unwrap_or_else(|| "-".into());
         table.row(columns.iter().map(cell).collect());
