@@ -37,7 +37,7 @@ impl StepTimes {
 /// If the profile has no work to share the times out by, or a time is negative.
 pub fn step_graph(profile: &Profile, times: &StepTimes, dtype: DType) -> Result<StepGraph> {
     let work = profile.forward().get();
-    if !(work > 0.0) || profile.parameters() == 0 {
+    if work <= 0.0 || profile.parameters() == 0 {
         return Err(InputError::new(format!("\"{}\" has no layers with work", profile.name)));
     }
     if [times.forward, times.backward, times.optimiser].iter().any(|time| *time < Nanos::ZERO) {

@@ -77,7 +77,7 @@ impl Line<'_, '_> {
     fn knee(&self, share: f64) -> u32 {
         // k c / (k c + s) = share.
         let k = share / (1.0 - share) * self.sync / self.micro_step;
-        (k.ceil().max(1.0)).min(1e9) as u32
+        k.ceil().clamp(1.0, 1e9) as u32
     }
 
     pub(super) fn answer(&self, normal: &Normalised<'_>) -> AccumulationAnswer {

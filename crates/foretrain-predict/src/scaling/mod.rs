@@ -20,7 +20,7 @@ pub mod read;
 mod segments;
 mod verdict;
 
-use foretrain_core::{Bandwidth, Estimate, Result};
+use foretrain_core::{Bandwidth, Estimate, Nanos, Result};
 
 pub use answer::{
     AccumulationAnswer, BreakEven, Losses, PointAnswer, Predicted, RankAnswer, Remedy,
@@ -204,7 +204,7 @@ fn point_answer(
     let (rank, node) = (synchronised.per_rank(), synchronised.per_node());
     let step = normal.seconds(point.time());
     let lost = node_cost.map(|cost| point.time() - point.work * cost).filter(|lost| *lost > 0.0);
-    let lost = lost.and_then(|lost| normal.seconds(lost)).map(|lost| lost.secs_f64());
+    let lost = lost.and_then(|lost| normal.seconds(lost)).map(Nanos::secs_f64);
     let rate = |seconds: f64| {
         (normal.has_bytes() && node.total() > 0.0 && seconds > 0.0)
             .then(|| Bandwidth::from_bytes_per_sec(node.total() / seconds))

@@ -21,13 +21,13 @@ fn near(value: &Value, expected: f64, tolerance: f64) {
 }
 
 fn remedy<'a>(series: &'a Value, start: &str) -> &'a Value {
-    let remedies = series["remedies"].as_array().unwrap();
-    let found = remedies.iter().find(|one| one["what"].as_str().unwrap().starts_with(start));
+    let remedies = series["remedies"].as_array().expect("a list");
+    let found = remedies.iter().find(|one| one["what"].as_str().expect("text").starts_with(start));
     found.unwrap_or_else(|| panic!("no {start:?} in {remedies:#?}"))
 }
 
 fn says(list: &Value, words: &str) -> bool {
-    list.as_array().unwrap().iter().any(|text| text.as_str().unwrap().contains(words))
+    list.as_array().expect("a list").iter().any(|text| text.as_str().expect("text").contains(words))
 }
 
 /// O21: an epoch takes three times as long on two nodes, with GPUs "100 % busy".

@@ -101,7 +101,7 @@ impl Bench {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (small, large) = (points.first()?, points.last()?);
         let us_per_byte = (large.1 - small.1) / (large.0 - small.0);
-        if !(us_per_byte > 0.0) {
+        if !us_per_byte.is_finite() || us_per_byte <= 0.0 {
             return None;
         }
         let mut network = Network::new(2, 2, 1e6 / us_per_byte, 1e6 / us_per_byte);
