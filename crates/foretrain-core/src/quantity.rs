@@ -1,9 +1,9 @@
-//! Times and sizes as people write them.
+//! Times, sizes and rates as people write them.
 
 use std::str::FromStr;
 
 use crate::error::{InputError, Result};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bandwidth, Bytes, Nanos};
 
 /// A number and the unit behind it, with or without a space.
 fn split(text: &str) -> Result<(f64, &str)> {
@@ -89,6 +89,31 @@ impl FromStr for Nanos {
     }
 }
 
+/// `25 Gbit/s`, `100Gb/s`, `12.5 GB/s`. Bits and bytes differ by their case only, so a unit is needed.
+impl FromStr for Bandwidth {
+    type Err = InputError;
+
+    fn from_str(text: &str) -> Result<Self, InputError> {
+        let (number, unit) = split(text)?;
+        let factor = match unit {
+            "Gbit/s" | "Gb/s" | "Gbps" => 1e9 / 8.0,
+            "Mbit/s" | "Mb/s" | "Mbps" => 1e6 / 8.0,
+            "GB/s" | "GBps" => 1e9,
+            "MB/s" | "MBps" => 1e6,
+            _ => {
+                return Err(InputError::new(format!("unknown unit {unit:?} of a rate"))
+                    .hint("write Gbit/s, Mbit/s, GB/s or MB/s"));
+            }
+        };
+        let rate = number * factor;
+        if (1.0..1e15).contains(&rate) {
+            Ok(Self::from_bytes_per_sec(rate))
+        } else {
+            Err(InputError::new("expected a rate above zero and below a petabyte per second"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +130,15 @@ mod tests {
         }
         for wrong in ["", "10", "ms", "-1ms", "1 h", "99999999999s"] {
             assert!(parse_time(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        assert_eq!("25 Gbit/s".parse::<Bandwidth>().unwrap().gb_per_sec(), 3.125);
+        assert_eq!("12.5GB/s".parse::<Bandwidth>().unwrap().gb_per_sec(), 12.5);
+        for wrong in ["25", "25 gbit/s", "0 GB/s", "1e9 GB/s"] {
+            assert!(wrong.parse::<Bandwidth>().is_err(), "{wrong}");
         }
     }
 }

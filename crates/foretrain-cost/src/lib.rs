@@ -31,8 +31,8 @@ pub mod primitives;
 pub use calibrate::{Observation, calibrate};
 pub use collective::{
     CollectiveCall, CollectiveTime, Fabric, GroupPlacement, InterLink, IntraLink, LateLinks,
-    Library, Limit, Method, Rescaled, Servers, SwitchLevel, Terms, bus_factor, collective_time,
-    host_time, lower_bound, push_pull_time, rescale,
+    Library, Limit, Method, Rescaled, Servers, SwitchLevel, Synchronisation, SynchronisedStep,
+    Terms, Volume, bus_factor, collective_time, host_time, lower_bound, push_pull_time, rescale,
 };
 pub use kernel::{KernelClass, KernelRatio, kernel_ratio};
 pub use primitives::{LinearCost, Primitives};

@@ -1,5 +1,5 @@
-//! Answers composed of the floors below: what is in a trace, how faithfully it replays, and how
-//! long its step takes on another cluster at another size.
+//! Answers composed of the floors below: what is in a trace, how faithfully it replays, how long its
+//! step takes on another cluster at another size, and what measured sizes tell without a trace.
 
 pub mod answer;
 pub mod breakdown;
@@ -14,6 +14,7 @@ pub mod recording;
 pub mod replay;
 pub mod roles;
 pub mod scale;
+pub mod scaling;
 mod transfer;
 pub mod validate;
 pub mod whatif;

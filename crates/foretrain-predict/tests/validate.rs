@@ -122,3 +122,31 @@ fn extra_directories_are_scored_beside_the_data_and_damage_is_listed() {
     assert!((set.rows[1].measured - 1.1).abs() < 1e-9, "{:?}", set.rows);
     assert!(set.skipped.iter().any(|skipped| skipped.what == "notes.txt"), "{:?}", set.skipped);
 }
+
+/// What docs/scaling.md claims of steps that are built and of placements.
+#[test]
+fn steps_without_a_trace_are_predicted_as_well_as_claimed() {
+    let Some(data) = data() else {
+        println!("skipped: no validation data (set FORETRAIN_DATA)");
+        return;
+    };
+    let sets = Some(vec!["ddp".to_owned(), "scaling".to_owned()]);
+    let report =
+        run(&ValidateOptions { data, sets, ..ValidateOptions::default() }, &|_| {}).expect("data");
+    for (name, least_rows, most_mape, most_median) in [
+        ("ddp-hkbu", 180, 8.5, 5.5),
+        ("ddp-hkbu-own-4", 180, 5.5, 4.0),
+        ("ddp-hkbu-one-8", 171, 5.0, 3.6),
+        ("ddp-overlap-small", 38, 4.5, 2.0),
+        ("ddp-pytorch", 8, 1.0, 1.0),
+        ("scaling-pollux", 5_000, 15.0, 12.5),
+        ("scaling-sia", 6_000, 10.5, 8.0),
+        ("scaling-elasticflow", 41, 15.5, 8.0),
+        ("scaling-gavel", 165, 20.0, 18.5),
+    ] {
+        let set = report.sets.iter().find(|set| set.name == name).expect(name);
+        let scores = set.scores.expect(name);
+        assert!(scores.n >= least_rows, "{name}: {scores:?}");
+        assert!(scores.mape < most_mape && scores.median_ape < most_median, "{name}: {scores:?}");
+    }
+}

@@ -16,6 +16,7 @@
 //! | [`measure`] | what synchronisation primitives cost on this machine |
 //! | [`sim`] | the discrete-event engine: step graphs to timelines |
 //! | [`rewrite`] | passes over graphs: gradient buckets, other sizes |
+//! | [`workload`] | models by architecture: parameters, layers, step graphs without a trace |
 //! | [`predict`] | the answers |
 //! | [`report`] | answers as tables and JSON |
 //!
@@ -81,3 +82,4 @@ pub use foretrain_report as report;
 pub use foretrain_rewrite as rewrite;
 pub use foretrain_sim as sim;
 pub use foretrain_trace as trace;
+pub use foretrain_workload as workload;

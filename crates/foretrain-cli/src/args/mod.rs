@@ -4,6 +4,7 @@ mod calibrate;
 mod collectives;
 mod primitives;
 mod read;
+mod scaling;
 mod values;
 mod verbs;
 mod whatif;
@@ -13,6 +14,8 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{CommandFactory, Parser, ValueEnum};
+
+pub(crate) use scaling::as_argument;
 
 use crate::commands::Command;
 use crate::output::{Colour, Common};

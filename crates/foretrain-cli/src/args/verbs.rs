@@ -13,6 +13,7 @@ use foretrain::rewrite::strategy::Strategy;
 use super::calibrate::Calibrate;
 use super::collectives::Collectives;
 use super::read::Traces;
+use super::scaling::Scaling;
 use super::values;
 use super::whatif::WhatIf;
 use crate::commands::hardware::Listed;
@@ -30,6 +31,8 @@ pub(super) enum Verb {
     /// Show what changes to a job would buy: faster kernels, links, hosts, other sizes, and who owns
     /// the time that remains.
     Whatif(Box<WhatIf>),
+    /// Judge measured scaling without a trace: what limits it, what would help, other sizes.
+    Scaling(Box<Scaling>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
@@ -229,6 +232,7 @@ impl From<Verb> for Command {
             }),
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Whatif(args) => Self::WhatIf(Box::new((*args).into())),
+            Verb::Scaling(args) => Self::Scaling(Box::new((*args).into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),

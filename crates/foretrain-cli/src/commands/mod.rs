@@ -10,6 +10,7 @@ pub(crate) mod interference;
 mod logs;
 pub(crate) mod predict;
 pub(crate) mod primitives;
+pub(crate) mod scaling;
 mod schema;
 mod strategies;
 pub(crate) mod validate;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Predict(Box<predict::Options>),
     WhatIf(Box<whatif::Options>),
     Collectives(Box<collectives::Options>),
+    Scaling(Box<scaling::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
     CalibratePrimitives(primitives::Options),
     CalibrateInterference(Box<interference::Options>),
@@ -56,6 +58,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Predict(options) => predict::run(&options, output),
         Command::WhatIf(options) => whatif::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
+        Command::Scaling(options) => scaling::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::CalibrateInterference(options) => interference::calibrate(&options, output),

@@ -13,6 +13,7 @@ mod nccl_log;
 mod network;
 mod primitives;
 mod readme;
+mod scaling;
 mod streaming;
 mod support;
 mod whatif;

@@ -21,6 +21,7 @@ mod servers;
 #[cfg(test)]
 mod tests;
 mod time;
+mod volume;
 
 pub use adapter::GroupPlacement;
 pub use bound::lower_bound;
@@ -35,3 +36,4 @@ pub use rescale::{Rescaled, rescale};
 pub use servers::{Servers, push_pull_time};
 pub use time::{CollectiveCall, CollectiveTime, Method, Terms, collective_time};
 pub(crate) use time::{best as best_of, candidates as candidates_of};
+pub use volume::{Synchronisation, SynchronisedStep, Volume};

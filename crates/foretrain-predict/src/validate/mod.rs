@@ -19,6 +19,8 @@ mod rankwise;
 mod replay;
 mod report;
 mod roots;
+mod throughputs;
+mod workloads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -77,7 +79,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 27] = [
+pub const SETS: [&dyn ValidationSet; 36] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -105,6 +107,15 @@ pub const SETS: [&dyn ValidationSet; 27] = [
     &interference::Gavel,
     &interference::Alnair,
     &interference::Traces,
+    &workloads::Hkbu(workloads::Given::OneScheduler),
+    &workloads::Hkbu(workloads::Given::OwnFour),
+    &workloads::Hkbu(workloads::Given::OwnFourOneEight),
+    &workloads::SmallScale,
+    &workloads::PytorchBenchmark,
+    &throughputs::POLLUX,
+    &throughputs::SIA,
+    &throughputs::ELASTICFLOW,
+    &throughputs::GAVEL,
 ];
 
 const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab::DdpLab {
@@ -112,7 +123,7 @@ const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab:
 }
 
 /// Names that stand for all sets whose names they begin.
-const GROUPS: [&str; 3] = ["collectives", "ddp-lab", "interference"];
+const GROUPS: [&str; 5] = ["collectives", "ddp", "ddp-lab", "interference", "scaling"];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
     collectives::ZeroShot { name, system: Some(system) }
@@ -149,7 +160,6 @@ pub fn run(options: &ValidateOptions, progress: OnProgress<'_>) -> Result<Valida
 
 fn wanted_sets(names: Option<&[String]>) -> Result<Vec<&'static dyn ValidationSet>> {
     let Some(names) = names else { return Ok(SETS.to_vec()) };
-    // A group's name stands for all of its sets: "collectives".
     let named = |set: &dyn ValidationSet, name: &str| {
         let rest = set.name().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && GROUPS.contains(&name))

@@ -17,6 +17,7 @@ mod interference;
 mod nccl;
 mod predict;
 mod primitives;
+mod scaling;
 mod strategies;
 mod validate;
 mod whatif;
@@ -49,6 +50,11 @@ pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
 pub use primitives::{CalibratePrimitivesReport, PrimitiveLineReport, PrimitivePointReport};
+pub use scaling::{
+    AccumulationReport, BreakEvenReport, PredictedScaleReport, RankKindReport, RankSplitReport,
+    RanksReport, RateByBatchReport, RemedyReport, ScalePointReport, ScaleSeriesReport,
+    ScalingReport, SegmentRateReport, StrategyOutlookReport, VolumeReport,
+};
 pub use strategies::{ParameterReport, PassReport, StrategiesReport, StrategyReport};
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
@@ -64,7 +70,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 12] = [
+pub const ANSWERS: [&str; 13] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -74,6 +80,7 @@ pub const ANSWERS: [&str; 12] = [
     "inspect-graph",
     "inspect-log",
     "predict",
+    "scaling",
     "strategies",
     "validate",
     "whatif",
@@ -106,6 +113,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
+        "scaling" => generator.into_root_schema_for::<ScalingReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
         "whatif" => generator.into_root_schema_for::<WhatIfReport>(),
         other => {

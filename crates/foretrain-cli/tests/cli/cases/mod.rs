@@ -7,3 +7,4 @@ mod damage;
 mod graphs;
 mod launches;
 mod ranks;
+mod scaling;

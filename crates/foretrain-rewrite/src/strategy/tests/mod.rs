@@ -9,6 +9,7 @@ mod links;
 mod schedules;
 mod shards;
 mod text;
+mod volumes;
 
 use std::collections::BTreeMap;
 

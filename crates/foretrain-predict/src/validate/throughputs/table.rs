@@ -1,0 +1,156 @@
+//! Rows of `fleet/scaling_throughput.csv.gz`.
+
+use std::io::Read;
+use std::path::Path;
+
+use foretrain_core::stats::median;
+use foretrain_core::{InputError, Result};
+
+use super::super::measured::unreadable;
+
+/// The table has 2 MB unpacked; more is some other file.
+const LARGEST: u64 = 64 << 20;
+
+/// One measured row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Measured {
+    pub(super) source: String,
+    pub(super) device: String,
+    pub(super) model: String,
+    /// Nodes; 0 where GPUs were spread over an unknown number of them.
+    pub(super) nodes: u32,
+    pub(super) gpus: u32,
+    pub(super) batch: f64,
+    pub(super) placement: String,
+    /// Of a step.
+    pub(super) seconds: f64,
+    /// What of it is synchronisation.
+    pub(super) synchronisation: Option<f64>,
+}
+
+impl Measured {
+    pub(super) fn is_alone(&self) -> bool {
+        self.nodes == 1
+    }
+    pub(super) fn what(&self) -> String {
+        format!("{} GPUs as {}, batch {} each", self.gpus, self.placement, self.batch)
+    }
+}
+
+/// Rows that were measured and tell all of this.
+pub(super) fn read(path: &Path) -> Result<Vec<Measured>> {
+    let file = std::fs::File::open(path).map_err(|error| InputError::io(&error, path))?;
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file)
+        .take(LARGEST)
+        .read_to_string(&mut text)
+        .map_err(|error| InputError::io(&error, path))?;
+    parse(&text).map_err(|error| error.in_file(path))
+}
+
+fn parse(text: &str) -> Result<Vec<Measured>> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let heads = reader.headers().map_err(|error| unreadable(&error))?.clone();
+    let at = |name: &str| {
+        let found = heads.iter().position(|head| head == name);
+        found.ok_or_else(|| InputError::new(format!("no column \"{name}\"")))
+    };
+    let columns = [
+        "source",
+        "gpu",
+        "model",
+        "nodes",
+        "total_gpus",
+        "local_batch",
+        "placement",
+        "step_time_or_throughput",
+        "unit",
+        "sync_time_s",
+        "measured",
+    ];
+    let columns: Vec<usize> = columns.into_iter().map(at).collect::<Result<_>>()?;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| unreadable(&error))?;
+        let cell = |i: usize| record.get(columns[i]).unwrap_or_default();
+        let number = |i: usize| cell(i).parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0);
+        let seconds = match (cell(8), number(7)) {
+            ("s/step", Some(seconds)) => seconds,
+            ("steps/s", Some(rate)) => 1.0 / rate,
+            _ => continue,
+        };
+        let (Some(gpus), Some(batch), "yes") = (number(4), number(5), cell(10)) else { continue };
+        rows.push(Measured {
+            source: cell(0).to_owned(),
+            device: cell(1).to_owned(),
+            model: cell(2).to_owned(),
+            // Up to eight GPUs in one place are one node of those studies.
+            nodes: match (number(3), cell(6)) {
+                (Some(nodes), _) => nodes as u32,
+                (None, "consolidated") => 1,
+                (None, _) => 0,
+            },
+            gpus: gpus as u32,
+            batch,
+            placement: cell(6).to_owned(),
+            seconds,
+            synchronisation: number(9),
+        });
+    }
+    Ok(rows)
+}
+
+/// The median over rows of equal batch, between batches on a line, beyond them the nearest.
+pub(super) fn by_batch<'a>(
+    rows: impl Iterator<Item = &'a Measured>,
+    value: impl Fn(&Measured) -> Option<f64>,
+    batch: f64,
+) -> Option<f64> {
+    let mut points: Vec<(f64, f64)> =
+        rows.filter_map(|row| Some((row.batch, value(row)?))).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let medians: Vec<(f64, f64)> = points
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter_map(|same| {
+            let values: Vec<f64> = same.iter().map(|point| point.1).collect();
+            Some((same.first()?.0, median(&values)?))
+        })
+        .collect();
+    let above = medians.partition_point(|point| point.0 < batch);
+    match (above.checked_sub(1).map(|i| medians[i]), medians.get(above)) {
+        (Some(a), Some(b)) => Some(a.1 + (batch - a.0) / (b.0 - a.0) * (b.1 - a.1)),
+        (Some(only), None) => Some(only.1),
+        (None, only) => only.map(|point| point.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "model,gpu,nodes,local_batch,step_time_or_throughput,unit,source,total_gpus,placement,sync_time_s,measured\n";
+
+    #[test]
+    fn only_complete_measured_rows_are_taken() {
+        let rows = "bert,T4,1,4,0.5,s/step,s,1,1,0.1,yes\nbert,T4,,4,2,steps/s,s,2,spread,,yes\n\
+            bert,T4,1,4,0.5,s/step,s,1,1,0.1,no\nbert,T4,1,,0.5,s/step,s,1,1,,yes\n";
+        let rows = parse(&format!("{HEAD}{rows}")).unwrap();
+        assert_eq!(rows.len(), 2);
+        assert_eq!((rows[1].nodes, rows[1].seconds, rows[1].synchronisation), (0, 0.5, None));
+        assert!(parse("a,b\n1,2\n").is_err());
+    }
+
+    #[test]
+    fn values_lie_between_batches() {
+        let rows = parse(&format!(
+            "{HEAD}m,T4,1,4,1,s/step,s,1,1,,yes\nm,T4,1,4,3,s/step,s,1,1,,yes\nm,T4,1,8,6,s/step,s,1,1,,yes\n"
+        ))
+        .unwrap();
+        let at = |batch| by_batch(rows.iter(), |row| Some(row.seconds), batch);
+        assert_eq!(
+            [at(4.0), at(6.0), at(100.0), at(1.0)],
+            [Some(2.0), Some(4.0), Some(6.0), Some(2.0)]
+        );
+        assert_eq!(by_batch(std::iter::empty(), |row| Some(row.seconds), 1.0), None);
+    }
+}
