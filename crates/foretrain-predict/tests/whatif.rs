@@ -28,7 +28,7 @@ fn predict_options() -> PredictOptions {
         replica_batch: None,
         buckets: BucketCaps::default(),
         gradient_bytes: None,
-        roles: Vec::new(),
+        ..PredictOptions::default()
     }
 }
 
