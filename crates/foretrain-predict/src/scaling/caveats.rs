@@ -43,7 +43,7 @@ pub(super) fn warnings(
     if !normal.same_batch {
         found.push("batches per GPU differ between points: steps are compared per unit of work, but larger batches also use a GPU better".into());
     }
-    if points.iter().any(|point| point.efficiency > 1.05) {
+    if least == most && points.iter().any(|point| point.efficiency > 1.05) {
         found.push("a point is more than 5 % better than proportional: check that batch, precision and data are the same".into());
     }
     found

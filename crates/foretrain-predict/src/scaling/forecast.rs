@@ -71,7 +71,10 @@ impl Basis<'_> {
             return Vec::new();
         };
         let powers = (0..u32::BITS).map(|exponent| 1_u32 << exponent);
-        powers.filter(|micro| self.is_line && (least + 1..most).contains(micro)).collect()
+        let is_new = |micro: &u32| {
+            (least + 1..most).contains(micro) && !measured().any(|other| other == *micro)
+        };
+        powers.filter(|micro| self.is_line && is_new(micro)).collect()
     }
 
     fn one(&self, size: Size) -> Result<Predicted, String> {

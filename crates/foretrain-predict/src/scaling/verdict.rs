@@ -50,9 +50,10 @@ pub(super) fn judge(case: &Case<'_>) -> (Verdict, Vec<String>) {
     let (inside, between) =
         (case.losses.inside_node.unwrap_or(0.0), case.losses.between_nodes.unwrap_or(0.0));
     if let Some(sync) = case.sync {
-        reasons.push(format!(
-            "a synchronisation costs as much as {sync:.1} micro-steps: with few micro-batches per step it dominates"
-        ));
+        let dominates =
+            if sync > 1.0 { ": with few micro-batches per step it dominates" } else { "" };
+        reasons
+            .push(format!("a synchronisation costs as much as {sync:.1} micro-steps{dominates}"));
         let worst = case.now.map_or(0.0, |now| now.lost / (now.lost + now.computation));
         let verdict = if worst > MINOR { Verdict::CommunicationBound } else { Verdict::ScalesWell };
         return (verdict, reasons);

@@ -31,9 +31,10 @@ pub fn scaling(answer: &ScalingAnswer, style: TextStyle) -> String {
 }
 
 const DEFINITIONS: &str = "Speed-up: work per second against the smallest point. Efficiency: the same \
-    per GPU. Scaling factor: per GPU against one GPU. Bytes are per step and in one direction; rates \
-    are those of a node's NICs together in one direction, and count what the step shows only: bytes \
-    that computation hides make the true rate higher.";
+    per GPU, which is the scaling factor where the smallest point is one GPU. Bytes are per step and in \
+    one direction. Implied: the rate in Gbit/s of a node's NICs together, in one direction, that the \
+    growth of the step implies; bytes that computation hides make the true rate higher. Average: over \
+    the whole step.";
 
 fn one(series: &SeriesAnswer, sheet: &mut Sheet) {
     let title = match series.name.as_str() {

@@ -9,7 +9,7 @@ use crate::text::units::{counted, ms_unit, percent, plain};
 
 type Column<'a> = (&'a str, Box<dyn Fn(&PointAnswer) -> Option<String> + 'a>);
 
-/// Columns that no point fills are not shown.
+/// Columns that no point fills are not shown; ratios of steps stand where there are no times.
 pub(super) fn points(series: &SeriesAnswer, sheet: &mut Sheet) {
     let unit = series.unit.as_deref().map(|unit| format!("{unit}/GPU")).unwrap_or_default();
     let varies = |of: fn(&PointAnswer) -> String| {
@@ -17,6 +17,7 @@ pub(super) fn points(series: &SeriesAnswer, sheet: &mut Sheet) {
     };
     let has_micro = varies(|point| point.accumulation.to_string())
         || series.points.iter().any(|point| point.accumulation > 1);
+    let has_times = series.points.iter().any(|point| point.step.is_some());
     let has_strategy = varies(|point| point.strategy.as_str().into());
     let columns: Vec<Column<'_>> = vec![
         ("GPUs", Box::new(|p| Some(p.gpus.to_string()))),
@@ -25,23 +26,20 @@ pub(super) fn points(series: &SeriesAnswer, sheet: &mut Sheet) {
         ("Strategy", Box::new(move |p| has_strategy.then(|| p.strategy.as_str().into()))),
         (unit.as_str(), Box::new(|p| p.per_gpu.map(plain))),
         ("ms/step", Box::new(|p| p.step.map(|step| plain(step.millis_f64())))),
-        ("Step x", Box::new(|p| p.step_ratio.map(plain))),
+        ("Step x", Box::new(move |p| p.step_ratio.filter(|_| !has_times).map(plain))),
         ("Speed-up", Box::new(|p| Some(plain(p.speed_up)))),
         ("Efficiency", Box::new(|p| Some(percent(p.efficiency)))),
-        ("Scaling factor", Box::new(|p| p.scaling_factor.map(plain))),
         ("GB/rank", Box::new(|p| p.rank_bytes.map(|bytes| gb(bytes.total())))),
         ("GB/node", Box::new(|p| p.node_bytes.map(|bytes| gb(bytes.total())))),
-        ("Gbit/s implied", Box::new(|p| p.effective.map(|rate| plain(rate.get() * 8e-9)))),
-        ("Gbit/s average", Box::new(|p| p.average.map(|rate| plain(rate.get() * 8e-9)))),
+        ("Implied", Box::new(|p| p.effective.map(|rate| plain(rate.get() * 8e-9)))),
+        ("Average", Box::new(|p| p.average.map(|rate| plain(rate.get() * 8e-9)))),
     ];
     let filled =
         |column: &Column<'_>| series.points.iter().any(|point| (column.1)(point).is_some());
     let columns: Vec<&Column<'_>> = columns.iter().filter(|column| filled(column)).collect();
     let heads: Vec<(&str, Side)> = columns.iter().map(|column| (column.0, Side::Right)).collect();
     let mut table = Table::new(&heads);
-    // Heads of several words may break, figures may not.
-    let narrow = heads.iter().enumerate().filter(|(_, (head, _))| !head.contains(' '));
-    table.keep_whole(narrow.map(|(index, _)| index));
+    table.keep_whole(0..heads.len());
     for point in &series.points {
         let cell = |column: &&Column<'_>| (column.1)(point).unwrap_or_else(|| "-".into());
         table.row(columns.iter().map(cell).collect());
