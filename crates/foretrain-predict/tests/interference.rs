@@ -9,7 +9,6 @@ use foretrain_graph::{
 use foretrain_hardware::Catalogue;
 use foretrain_predict::roles::{GivenRole, Role};
 use foretrain_predict::{PredictOptions, predict_graphs};
-use foretrain_rewrite::BucketCaps;
 
 /// Twenty kernels in a row; gradients of data-parallel replicas are reduced beside the last half.
 fn step() -> StepGraph {
@@ -52,16 +51,13 @@ fn predicted(interference: Option<OverlapModel>, gpus: u32) -> (Nanos, usize) {
     let cluster = catalogue.cluster("dgx-a100").expect("built in");
     let options = PredictOptions {
         recorded_on: Some(cluster.clone()),
-        unprofiled_step: None,
         gpus: vec![gpus],
-        replica_batch: None,
-        buckets: BucketCaps::default(),
-        gradient_bytes: None,
         roles: vec![GivenRole {
             groups: foretrain_graph::Glob::new("dp"),
             role: Role::DataParallel,
         }],
         interference,
+        ..PredictOptions::default()
     };
     let prediction = predict_graphs(&[step()], &cluster, catalogue, &options).expect("predicted");
     let about = |what: &&foretrain_core::Evidence| what.what == "kernels beside communication";

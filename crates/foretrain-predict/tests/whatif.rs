@@ -14,28 +14,15 @@ use foretrain_predict::whatif::{
     Axis, Scenario, WhatIf, WhatIfOptions, grid, what_if, what_if_graphs,
 };
 use foretrain_predict::{PredictOptions, Recording, predict};
-use foretrain_rewrite::BucketCaps;
 use foretrain_testkit::{JobSpec, SlowRank, generate};
 use proptest::prelude::*;
 
 use support::recordings;
 
-fn predict_options() -> PredictOptions {
-    PredictOptions {
-        recorded_on: None,
-        unprofiled_step: None,
-        gpus: Vec::new(),
-        replica_batch: None,
-        buckets: BucketCaps::default(),
-        gradient_bytes: None,
-        ..PredictOptions::default()
-    }
-}
-
 fn options(scenarios: &[&str]) -> WhatIfOptions {
     let cluster = Catalogue::builtin().cluster("aws-p4d").expect("known");
     WhatIfOptions {
-        predict: PredictOptions { recorded_on: Some(cluster.clone()), ..predict_options() },
+        predict: PredictOptions { recorded_on: Some(cluster.clone()), ..PredictOptions::default() },
         cluster: Some(cluster),
         gpus: None,
         scenarios: scenarios.iter().map(|text| Scenario::parse(text).expect("valid")).collect(),
@@ -218,7 +205,7 @@ fn workers_load_as_fast_as_they_were_measured_to() {
         let (trace, _) = read_trace(&path, &ReadOptions::default()).expect("readable");
         let cluster = Catalogue::builtin().cluster("dgx-1-v100").expect("known");
         let asked = WhatIfOptions {
-            predict: predict_options(),
+            predict: PredictOptions::default(),
             cluster: Some(cluster),
             ..options(&["loader-workers=0->4", "loader-workers=0->0"])
         };

@@ -126,6 +126,7 @@ fn validate_fits_its_schema_and_holds_only_sets() {
             "median_ape",
             "n",
             "name",
+            "notes",
             "p90_ape",
             "reference",
             "skipped"

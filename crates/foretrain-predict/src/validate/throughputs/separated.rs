@@ -82,7 +82,7 @@ fn seconds(
     Ok(computation + times * own)
 }
 
-/// Parameters of the studies' models. Where no formula is at hand, published round figures: YOLOv3
+/// Parameters of the studies' models. Where no formula is at hand, estimates by architecture: YOLOv3
 /// on COCO; DeepSpeech 2 with five recurrent layers of 800; NeuMF on a million ratings.
 fn parameters(model: &str) -> Option<f64> {
     Some(match model {
