@@ -8,7 +8,6 @@ use foretrain_graph::{Edge, EdgeKind, Node, NodeId, NodeKind, QueueKind, StepGra
 use foretrain_hardware::Catalogue;
 use foretrain_predict::PredictOptions;
 use foretrain_predict::whatif::{Axis, WhatIfOptions, what_if_graphs};
-use foretrain_rewrite::BucketCaps;
 
 /// A thread launches kernels on one stream, about as fast as the stream runs them.
 fn large_step(launches: usize) -> StepGraph {
@@ -50,15 +49,7 @@ fn bench(c: &mut Criterion) {
     let cluster = catalogue.cluster("dgx-a100").expect("known");
     let axis = Axis::parse(&format!("kernel x0.5..1:{SCENARIOS}")).expect("valid");
     let options = WhatIfOptions {
-        predict: PredictOptions {
-            recorded_on: Some(cluster.clone()),
-            unprofiled_step: None,
-            gpus: Vec::new(),
-            replica_batch: None,
-            buckets: BucketCaps::default(),
-            gradient_bytes: None,
-            roles: Vec::new(),
-        },
+        predict: PredictOptions { recorded_on: Some(cluster.clone()), ..PredictOptions::default() },
         cluster: Some(cluster),
         gpus: None,
         scenarios: Vec::new(),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{TINY, answer, complaint, misfits, root, text};
 
-fn predict<'a>(model: &'a str) -> Vec<&'a str> {
+fn predict(model: &str) -> Vec<&str> {
     vec!["predict", TINY, "--on", "dgx-a100", "--gpus", "2,16", "--interference", model]
 }
 

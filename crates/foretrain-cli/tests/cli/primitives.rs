@@ -114,7 +114,10 @@ fn this_machine_is_measured() {
 fn same_from_its_times(raw: &Path, home: &Path, primitives: &Primitives) {
     let again = home.join("again.toml");
     answer(&calibrate(&[text(raw), "-o", text(&again)]));
-    let again = Primitives { source: primitives.source.clone(), ..read(&again).unwrap() };
+    let again = Primitives {
+        source: primitives.source.clone(),
+        ..read(&again).expect("a file that was written")
+    };
     assert_eq!(&again, primitives);
 }
 

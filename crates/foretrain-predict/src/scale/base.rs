@@ -292,9 +292,12 @@ fn synchronisation_evidence(
             }
         }
         Some(strategy) => {
-            let place = match lead.layout.synchronises() {
-                true => " in place of what was recorded",
-                false => "",
+            let (place, times) = match lead.layout.synchronises() {
+                true => (
+                    " in place of what was recorded",
+                    "collectives as much off the model as those were, in the median",
+                ),
+                false => ("", times),
             };
             let what = format!("{}{place}; {times}", strategy.text());
             evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));

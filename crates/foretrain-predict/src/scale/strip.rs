@@ -13,21 +13,26 @@ use crate::roles::Role;
 /// Leaves the order that data-parallel collectives imposed, and takes their time. Where the recording
 /// shows no gradients, each reduction counts as one that becomes ready where it was launched; returns whether that was so.
 pub(super) fn strip_synchronisation(graph: &mut StepGraph, layout: &Layout) -> bool {
-    use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter};
-    let synchronises = |kind| matches!(kind, AllReduce | ReduceScatter | AllGather | Broadcast);
-    let nodes: Vec<NodeId> = collectives(graph)
-        .filter(|node| {
-            let group = node.group.map(foretrain_graph::GroupId::index);
-            synchronises(node.kind) && group.is_some_and(|g| layout.role(g) == Role::DataParallel)
-        })
-        .map(|node| node.id)
-        .collect();
+    let nodes = synchronising(graph, layout);
     let by_bucket = graph.node_attributes.column(GRADIENT_BYTES).is_none();
     if by_bucket {
         gradients_of_buckets(graph, &nodes);
     }
     strategy::strip(graph, nodes);
     by_bucket
+}
+
+/// The collectives that keep replicas equal.
+pub(super) fn synchronising(graph: &StepGraph, layout: &Layout) -> Vec<NodeId> {
+    use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter};
+    let synchronises = |kind| matches!(kind, AllReduce | ReduceScatter | AllGather | Broadcast);
+    collectives(graph)
+        .filter(|node| {
+            let group = node.group.map(foretrain_graph::GroupId::index);
+            synchronises(node.kind) && group.is_some_and(|g| layout.role(g) == Role::DataParallel)
+        })
+        .map(|node| node.id)
+        .collect()
 }
 
 fn gradients_of_buckets(graph: &mut StepGraph, nodes: &[NodeId]) {

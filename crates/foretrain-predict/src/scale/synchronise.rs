@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use foretrain_core::stats::median;
 use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
 use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, Primitives, collective_time};
 use foretrain_graph::attributes::well_known;
@@ -18,7 +19,7 @@ use super::copies::one_way;
 use super::cost::{Cost, Costs, with_latency};
 use super::links::LinkUse;
 use super::ranks::Class;
-use super::strip::strip_synchronisation;
+use super::strip::{strip_synchronisation, synchronising};
 
 impl Base<'_> {
     /// Applies the strategy to a rank's step where the recording has one replica and the size asked
@@ -75,13 +76,15 @@ impl Base<'_> {
         replicas: u32,
     ) -> Result<Costs> {
         let mut fabrics = Fabrics::new(self, class);
+        let measured = self.measured_over_modelled(class);
         let mut costs = Costs::new();
         for placed in &applied.placed {
             let cost = match &placed.call {
                 Some(call) => {
                     let fabric = fabrics.under(call.scope)?;
                     let asked = CollectiveCall::new(call.kind, call.bytes);
-                    let time = timed(call, fabric, self.latency).map(|ns| ns * placed.held);
+                    let time =
+                        timed(call, fabric, self.latency).map(|ns| ns * placed.held * measured);
                     let host = self.cores.map(|cores| host_use(&asked, fabric, time.value, cores));
                     Cost {
                         time,
@@ -112,6 +115,30 @@ impl Base<'_> {
         Fabric::for_group(self.cluster, &placement)
     }
 
+    /// Measured first: what takes the place of recorded synchronisation is as much slower or faster
+    /// than modelled as that was, in the median of its collectives; 1 where none was recorded or
+    /// the machine of the recording is not known.
+    fn measured_over_modelled(&self, class: &Class) -> f64 {
+        let graph = &class.graph;
+        let Some(from) = self.from.as_ref().filter(|_| class.layout.synchronises()) else {
+            return 1.0;
+        };
+        let ratio = |id: NodeId| {
+            let node = graph.node(id);
+            let call =
+                CollectiveCall { kind: node.collective?, bytes: node.bytes?, dtype: node.dtype };
+            let (placed, _) = class.layout.placements(graph, node.group?.index(), 1);
+            let fabric = Fabric::for_group(from, &placed).ok()?;
+            let modelled = collective_time(&call, &fabric).time.value.nanos();
+            let alone = class.alone.get(&id).copied().unwrap_or(1.0);
+            let taken = class.transfers.of(id, node.work).scale(alone).nanos();
+            (modelled > 0 && taken > 0).then(|| (taken as f64 / modelled as f64).ln())
+        };
+        let ratios: Vec<f64> =
+            synchronising(graph, &class.layout).into_iter().filter_map(ratio).collect();
+        median(&ratios).map_or(1.0, f64::exp)
+    }
+
     fn sync_costs<'a>(
         &'a self,
         class: &'a Class,
@@ -127,7 +154,12 @@ impl Base<'_> {
             // Ranks of a replica send side by side.
             beside: size.min(devices),
             primitives: options.primitives.clone().unwrap_or_else(Primitives::assumed),
-            copies: options.bucket_copies.rate(self.cluster),
+            // A recording of synchronised replicas holds its copies.
+            copies: match class.layout.synchronises() {
+                true => None,
+                false => options.bucket_copies.rate(self.cluster),
+            },
+            measured: self.measured_over_modelled(class),
             fabrics: RefCell::new(Fabrics::new(self, class)),
             failed: RefCell::new(None),
         }
@@ -186,6 +218,8 @@ struct ClusterCosts<'a> {
     primitives: Primitives,
     /// Gradient bytes over the time of copying them into buckets and back.
     copies: Option<foretrain_core::Bandwidth>,
+    /// What recorded synchronisation took over what the model says of it.
+    measured: f64,
     fabrics: RefCell<Fabrics<'a>>,
     /// The first group that the cluster cannot hold.
     failed: RefCell<Option<InputError>>,
@@ -206,7 +240,8 @@ impl ClusterCosts<'_> {
         let asked = CollectiveCall::new(call.kind, call.bytes);
         let terms = collective_time(&asked, fabric).terms;
         let latency = (terms.launch + terms.propagation).scale(self.base.latency);
-        SyncCost { whole: timed(call, fabric, self.base.latency), latency }
+        let whole = timed(call, fabric, self.base.latency).map(|ns| ns * self.measured);
+        SyncCost { whole, latency: latency.scale(self.measured) }
     }
 }
 
