@@ -152,7 +152,6 @@ fn mistakes_are_named_with_the_scenario() {
         ("gpus=64 + slow rank 64 x2", "there is no rank 64", ""),
         ("gpus=8 + slow rank 5 x2", "rank 5 was not recorded", "0, 1, 2"),
         ("gpus=1 + buckets=1MiB", "synchronises no gradients", "gpus=8"),
-        ("strategy=ring | byteps", "two topologies", "leave one"),
         ("no sync(nothing)", "no wait matches", "its waits are"),
         ("cluster=dgx-a10", "no cluster", "did you mean"),
         ("precision=i8", "no type to train in", "bf16"),
