@@ -13,12 +13,12 @@
 //! use foretrain_cost::KernelClass;
 //! use foretrain_graph::CollectiveKind;
 //!
-//! // A GEMM of one wave on all 132 multiprocessors, beside a collective that takes 24 of them.
+//! // A GEMM whose 264 blocks fill all 132 multiprocessors once, beside a collective that holds 24.
 //! let device = DeviceLimits { multiprocessors: 132, memory_bandwidth: 3.35e12 };
 //! let gemm = KernelLoad {
 //!     alone: Nanos::from_micros(400),
 //!     class: KernelClass::Gemm,
-//!     blocks: 132,
+//!     blocks: 264,
 //!     threads: 1024,
 //!     bandwidth: None,
 //! };
@@ -33,7 +33,7 @@
 //! let mut slowdowns = [1.0; 2];
 //! let running = [Activity::Kernel(gemm), Activity::Transfer(gather)];
 //! OverlapModel::Analytic(Default::default()).slowdowns(&device, &running, &mut slowdowns);
-//! assert!(slowdowns[0] > 1.5 && slowdowns[1] > 1.0);
+//! assert!(slowdowns[0] > 1.5 && slowdowns[1] >= 1.0, "{slowdowns:?}");
 //! ```
 
 mod activity;
