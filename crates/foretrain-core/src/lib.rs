@@ -11,7 +11,7 @@ pub mod error;
 pub mod estimate;
 pub mod ids;
 pub mod names;
-pub mod quantity;
+mod quantity;
 pub mod stats;
 pub mod suggest;
 pub mod units;

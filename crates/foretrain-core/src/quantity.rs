@@ -17,75 +17,66 @@ fn split(text: &str) -> Result<(f64, &str)> {
     Ok((number, text[end..].trim()))
 }
 
-/// A size: `64MiB`, `1.5 GB`, `4096`. Binary and decimal units both count as written.
-///
-/// # Errors
-/// If the text is no number with a unit of size, below one byte, or an exabyte and more.
-pub fn parse_size(text: &str) -> Result<Bytes> {
-    let (number, unit) = split(text)?;
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "kib" | "k" => 1024.0,
-        "mib" | "m" => 1024.0 * 1024.0,
-        "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
-        "tib" | "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => {
-            return Err(InputError::new(format!(
-                "unknown unit {unit:?}; write MiB, GiB, MB, GB or bytes"
-            )));
-        }
-    };
-    let bytes = number * factor;
-    if (1.0..1e18).contains(&bytes) {
-        Ok(Bytes::from_f64(bytes))
-    } else {
-        Err(InputError::new("expected a size of at least one byte and below an exabyte"))
-    }
-}
-
-/// A time: `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
-///
-/// # Errors
-/// If the text is no number with a unit of time, or three centuries and more.
-pub fn parse_time(text: &str) -> Result<Nanos> {
-    let (number, unit) = split(text)?;
-    let nanos = match unit {
-        "s" => number * 1e9,
-        "ms" => number * 1e6,
-        "us" => number * 1e3,
-        "ns" => number,
-        "" if number == 0.0 => 0.0,
-        "" => {
-            return Err(InputError::new(format!("{text:?} has no unit; write s, ms, us or ns")));
-        }
-        _ => return Err(InputError::new(format!("unknown unit {unit:?}; write s, ms, us or ns"))),
-    };
-    if nanos < 9e18 {
-        Ok(Nanos::from_nanos_f64(nanos))
-    } else {
-        Err(InputError::new("too long a time"))
-    }
-}
-
+/// `64MiB`, `1.5 GB`, `4096`: at least one byte and below an exabyte. Binary and decimal units both
+/// count as written.
 impl FromStr for Bytes {
     type Err = InputError;
 
-    /// As [`parse_size`].
     fn from_str(text: &str) -> Result<Self> {
-        parse_size(text)
+        let (number, unit) = split(text)?;
+        let factor = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 1.0,
+            "kb" => 1e3,
+            "mb" => 1e6,
+            "gb" => 1e9,
+            "tb" => 1e12,
+            "kib" | "k" => 1024.0,
+            "mib" | "m" => 1024.0 * 1024.0,
+            "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
+            "tib" | "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+            _ => {
+                return Err(InputError::new(format!(
+                    "unknown unit {unit:?}; write MiB, GiB, MB, GB or bytes"
+                )));
+            }
+        };
+        let bytes = number * factor;
+        if (1.0..1e18).contains(&bytes) {
+            Ok(Self::from_f64(bytes))
+        } else {
+            Err(InputError::new("expected a size of at least one byte and below an exabyte"))
+        }
     }
 }
 
+/// `10ms`, `1.5 s`, `250us`, `7ns`: below three centuries. A unit is needed, except for 0.
 impl FromStr for Nanos {
     type Err = InputError;
 
-    /// As [`parse_time`].
     fn from_str(text: &str) -> Result<Self> {
-        parse_time(text)
+        let (number, unit) = split(text)?;
+        let nanos = match unit {
+            "s" => number * 1e9,
+            "ms" => number * 1e6,
+            "us" => number * 1e3,
+            "ns" => number,
+            "" if number == 0.0 => 0.0,
+            "" => {
+                return Err(InputError::new(format!(
+                    "{text:?} has no unit; write s, ms, us or ns"
+                )));
+            }
+            _ => {
+                return Err(InputError::new(format!(
+                    "unknown unit {unit:?}; write s, ms, us or ns"
+                )));
+            }
+        };
+        if nanos < 9e18 {
+            Ok(Self::from_nanos_f64(nanos))
+        } else {
+            Err(InputError::new("too long a time"))
+        }
     }
 }
 
@@ -120,16 +111,16 @@ mod tests {
 
     #[test]
     fn sizes_and_times_need_their_units() {
-        assert_eq!(parse_size("64MiB"), Ok(Bytes::from_mib(64)));
-        assert_eq!(parse_size("1.5 GB"), Ok(Bytes::new(1_500_000_000)));
-        assert_eq!(parse_size("4_096"), Ok(Bytes::new(4096)));
-        assert_eq!(parse_time("1.5s"), Ok(Nanos::from_millis(1500)));
-        assert_eq!(parse_time("0"), Ok(Nanos::ZERO));
+        assert_eq!("64MiB".parse(), Ok(Bytes::from_mib(64)));
+        assert_eq!("1.5 GB".parse::<Bytes>(), Ok(Bytes::new(1_500_000_000)));
+        assert_eq!("4_096".parse::<Bytes>(), Ok(Bytes::new(4096)));
+        assert_eq!("1.5s".parse::<Nanos>(), Ok(Nanos::from_millis(1500)));
+        assert_eq!("0".parse::<Nanos>(), Ok(Nanos::ZERO));
         for wrong in ["", "x", "-1GB", "1e3", "5 parsecs", "0", "NaN", "9999999999999TiB"] {
-            assert!(parse_size(wrong).is_err(), "{wrong:?}");
+            assert!(wrong.parse::<Bytes>().is_err(), "{wrong:?}");
         }
         for wrong in ["", "10", "ms", "-1ms", "1 h", "99999999999s"] {
-            assert!(parse_time(wrong).is_err(), "{wrong:?}");
+            assert!(wrong.parse::<Nanos>().is_err(), "{wrong:?}");
         }
     }
 

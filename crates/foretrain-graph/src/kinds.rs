@@ -54,6 +54,13 @@ word_enum!(
     }
 );
 
+impl NodeKind {
+    /// Whether it moves data between ranks.
+    pub const fn communicates(self) -> bool {
+        matches!(self, Self::Collective | Self::PointToPoint)
+    }
+}
+
 word_enum!(
     /// The part of a step that a node belongs to.
     Phase {

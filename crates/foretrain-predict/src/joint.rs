@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretrain_core::stats::median_i64;
 use foretrain_core::{Ledger, Nanos};
-use foretrain_graph::{CollectiveKind, Group, GroupId, NodeId, NodeKind, StepGraph};
+use foretrain_graph::{CollectiveKind, Group, GroupId, NodeId, StepGraph};
 use foretrain_trace::align::{
     MatchedCollectives, MatchedOp, RankOps, Waits, align_clocks, match_ops, waits,
 };
@@ -274,16 +274,13 @@ fn name_groups(members: &mut [Member], numbers: &[Vec<Option<u32>>]) {
 
 /// Communication nodes of the step itself, not those it was carried in with.
 fn communication(graph: &StepGraph) -> impl Iterator<Item = NodeId> + '_ {
-    graph.node_ids().filter(|&id| {
-        matches!(graph.kind(id), NodeKind::Collective | NodeKind::PointToPoint)
-            && !graph.is_carried_in(id)
-    })
+    graph.node_ids().filter(|&id| graph.kind(id).communicates() && !graph.is_carried_in(id))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foretrain_graph::{Node, QueueKind};
+    use foretrain_graph::{Node, NodeKind, QueueKind};
 
     fn member(groups: &[&str]) -> Member {
         let mut graph = StepGraph::new();

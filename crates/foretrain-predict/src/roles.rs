@@ -1,6 +1,6 @@
 //! What each communicator group is for, and how it grows with the job.
 
-use foretrain_graph::{CollectiveKind, Glob, NodeKind, Phase, StepGraph};
+use foretrain_graph::{CollectiveKind, Glob, Phase, StepGraph};
 
 /// What a group of ranks splits among its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,7 +119,7 @@ fn from_use(graph: &StepGraph, group: usize) -> (Role, String) {
     for id in graph.node_ids() {
         let node = graph.node(id);
         let is_member = node.group.is_some_and(|g| g.index() == group);
-        if !is_member || !matches!(node.kind, NodeKind::Collective | NodeKind::PointToPoint) {
+        if !is_member || !node.kind.communicates() {
             continue;
         }
         let forward = matches!(node.phase, Phase::Forward | Phase::Unknown | Phase::Input);

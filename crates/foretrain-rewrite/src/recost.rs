@@ -1,7 +1,7 @@
 //! New times for the collectives of a graph.
 
 use foretrain_core::{Bytes, DType, Nanos};
-use foretrain_graph::{CollectiveKind, GroupId, NodeId, NodeKind, Phase, StepGraph};
+use foretrain_graph::{CollectiveKind, GroupId, NodeId, Phase, StepGraph};
 
 /// One collective or point-to-point node, as a cost model needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,7 @@ pub struct CollectiveNode {
 pub fn collectives(graph: &StepGraph) -> impl Iterator<Item = CollectiveNode> + '_ {
     graph.node_ids().filter_map(|id| {
         let node = graph.node(id);
-        let is_communication = matches!(node.kind, NodeKind::Collective | NodeKind::PointToPoint);
-        is_communication.then_some(CollectiveNode {
+        node.kind.communicates().then_some(CollectiveNode {
             id,
             kind: node.collective.unwrap_or(CollectiveKind::Unknown),
             group: node.group,
@@ -59,7 +58,7 @@ pub fn recost_collectives(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foretrain_graph::{Node, QueueKind};
+    use foretrain_graph::{Node, NodeKind, QueueKind};
 
     #[test]
     fn only_communication_is_recosted() {

@@ -24,7 +24,7 @@ pub struct TaskView {
 impl TaskView {
     /// Whether it moves data between ranks.
     pub fn is_communication(&self) -> bool {
-        matches!(self.kind, NodeKind::Collective | NodeKind::PointToPoint)
+        self.kind.communicates()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use foretrain_graph::{CollectiveKind, Job, Node, NodeKind};
+use foretrain_graph::{CollectiveKind, Job, Node};
 
 use crate::error::SimError;
 use crate::program::{NONE, Program};
@@ -119,7 +119,7 @@ fn party(multiplicity: u64, ranks: u64, size: u64) -> u64 {
 }
 
 fn meets(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Collective | NodeKind::PointToPoint)
+    node.kind.communicates()
 }
 
 fn operation(

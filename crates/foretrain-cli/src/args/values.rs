@@ -39,7 +39,6 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
 
 /// Passes of a synchronisation strategy.
 pub(super) fn strategy(text: &str) -> Result<Arc<Strategy>, String> {
-    let advised = |error: InputError| [&[error.to_string()], error.hints()].concat().join("; ");
     Registry::builtin().parse(text).map(Arc::new).map_err(advised)
 }
 
@@ -50,8 +49,11 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
 
 /// What the library reads itself, with its advice.
 pub(super) fn hinted<T: FromStr<Err = InputError>>(text: &str) -> Result<T, String> {
-    let advised = |error: InputError| [&[error.to_string()], error.hints()].concat().join("; ");
     text.parse().map_err(advised)
+}
+
+fn advised(error: InputError) -> String {
+    [&[error.to_string()], error.hints()].concat().join("; ")
 }
 
 /// `none`, `analytic`, `pretrained`, `fixed`, `fixed:1.3,1.1`, or a file.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::Beside;
 use super::analytic::{Analytic, bound, kernels_memory_use};
-use super::{Activity, DeviceLimits, KernelLoad, SlowdownModel, TransferLoad};
+use super::{Activity, DeviceLimits, KernelLoad, SlowdownModel, TransferLoad, other_features};
 use crate::boost::{BoostOptions, Regressor, Table};
 
 /// What the trees see of a kernel and the communication beside it, in order.
@@ -105,12 +105,8 @@ impl Learned {
 
     /// What cannot be used, a lowercase fragment.
     pub(super) fn defect(&self) -> Option<String> {
-        if self.features != FEATURES {
-            return Some(format!(
-                "its features are {}; this version knows {}",
-                self.features.join(", "),
-                FEATURES.join(", ")
-            ));
+        if let Some(defect) = other_features(&self.features, &FEATURES) {
+            return Some(defect);
         }
         let trees = self.trees.check(FEATURES.len()).err();
         self.formula.defect().or(trees.map(|error| error.message().to_owned()))

@@ -92,3 +92,11 @@ impl OverlapModel {
         }
     }
 }
+
+/// Why trees over these features cannot be used, a lowercase fragment.
+fn other_features(found: &[String], known: &[&str]) -> Option<String> {
+    (found != known).then(|| {
+        let (found, known) = (found.join(", "), known.join(", "));
+        format!("its features are {found}; this version knows {known}")
+    })
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foretrain_core::{Bytes, Nanos, stats};
-use foretrain_graph::{CollectiveKind, GroupId, NodeKind, StepGraph};
+use foretrain_graph::{CollectiveKind, GroupId, StepGraph};
 
 use super::has_duration;
 use crate::roles::{Role, group_roles};
@@ -80,7 +80,7 @@ pub(super) fn uses(graph: &StepGraph) -> Vec<GroupUse> {
     let mut operations = vec![0; graph.groups.len()];
     for id in graph.node_ids() {
         let node = graph.node(id);
-        let communicates = matches!(node.kind, NodeKind::Collective | NodeKind::PointToPoint);
+        let communicates = node.kind.communicates();
         if let (true, Some(group)) = (communicates, node.group) {
             operations[group.index()] += 1;
         }

@@ -275,8 +275,7 @@ fn operation(graph: &StepGraph, id: NodeId) -> Operation {
 }
 
 fn communication(graph: &StepGraph) -> impl Iterator<Item = (NodeId, Nanos, Nanos)> + '_ {
-    let is_comm =
-        |id: &NodeId| matches!(graph.kind(*id), NodeKind::Collective | NodeKind::PointToPoint);
+    let is_comm = |id: &NodeId| graph.kind(*id).communicates();
     let on_device = |id: &NodeId| graph.queues[graph.queue(*id).index()].kind == QueueKind::Stream;
     graph
         .node_ids()

@@ -1,7 +1,7 @@
 //! One job size, simulated.
 
 use foretrain_core::{Estimate, Nanos, Result};
-use foretrain_graph::{Job, NodeId, NodeKind, RankClass, StepGraph};
+use foretrain_graph::{Job, NodeId, RankClass, StepGraph};
 use foretrain_rewrite::strategy::Applied;
 use foretrain_sim::{ClassTimeline, Timeline};
 use rustc_hash::FxHashMap;
@@ -148,7 +148,7 @@ impl Base<'_> {
                 let class = &self.ranks.classes[position];
                 let mut costs = self.machines(class).costs(&class.graph, draft.replicas)?;
                 // What a strategy took out is a mark now, what it repeats costs as the first time.
-                costs.retain(|(id, _)| communicates(&rank.graph, *id));
+                costs.retain(|(id, _)| rank.graph.kind(*id).communicates());
                 let known: FxHashMap<NodeId, Cost> = costs.iter().copied().collect();
                 let again = inserted.repeated.iter();
                 costs.extend(again.filter_map(|(id, copy)| Some((*copy, *known.get(id)?))));
@@ -217,10 +217,6 @@ fn batches(inserted: &[Applied]) -> u32 {
 /// The time of one of the `steps` that an iteration makes.
 pub(crate) fn per_step(iteration: Nanos, steps: u32) -> Nanos {
     if steps > 1 { iteration.scale(1.0 / f64::from(steps)) } else { iteration }
-}
-
-fn communicates(graph: &StepGraph, id: NodeId) -> bool {
-    matches!(graph.kind(id), NodeKind::Collective | NodeKind::PointToPoint)
 }
 
 /// The part of a step in which a rank does something of its own.

@@ -75,6 +75,9 @@ impl Base<'_> {
         applied: &Applied,
         replicas: u32,
     ) -> Result<Costs> {
+        if applied.placed.is_empty() {
+            return Ok(Costs::new());
+        }
         let mut fabrics = Fabrics::new(self, class);
         let measured = self.measured_over_modelled(class);
         let mut costs = Costs::new();

@@ -88,6 +88,9 @@ impl Sketch<'_> {
     /// What things on one device do to each other, with the work that they have after all changes.
     fn sharing(&self) -> Sharing {
         self.base.interference.as_ref()?;
+        if self.costs.iter().all(Vec::is_empty) {
+            return None;
+        }
         let mut job = self.job().clone();
         for (class, work) in job.classes.iter_mut().zip(&self.work) {
             for (index, &work) in work.iter().enumerate() {

@@ -101,7 +101,7 @@ impl<'a> Sketch<'a> {
         let graph = self.graph(class);
         let is_own = |&id: &NodeId| {
             let kind = graph.kind(id);
-            !is_communication(kind) && test(id, kind)
+            !kind.communicates() && test(id, kind)
         };
         graph.node_ids().filter(is_own).collect()
     }
@@ -133,8 +133,7 @@ impl<'a> Sketch<'a> {
     pub(super) fn silence(&mut self, class: usize, set: &NodeSet) {
         self.costs[class].retain(|(id, _)| !set.contains(*id));
         let graph = &mut self.job_mut().classes[class].graph;
-        let nodes: Vec<NodeId> =
-            set.iter().filter(|&id| is_communication(graph.kind(id))).collect();
+        let nodes: Vec<NodeId> = set.iter().filter(|&id| graph.kind(id).communicates()).collect();
         for &id in &nodes {
             let mut node = graph.node(id);
             (node.kind, node.group, node.collective) = (NodeKind::Mark, None, None);
@@ -146,9 +145,7 @@ impl<'a> Sketch<'a> {
     /// The communication nodes of a class.
     pub(super) fn communication(&self, class: usize) -> NodeSet {
         let graph = self.graph(class);
-        NodeSet::from_fn(graph.node_count(), |i| {
-            is_communication(graph.kind(NodeId::from_index(i)))
-        })
+        NodeSet::from_fn(graph.node_count(), |i| graph.kind(NodeId::from_index(i)).communicates())
     }
 
     /// The program of the job with its present work outside communication.
@@ -164,8 +161,4 @@ impl<'a> Sketch<'a> {
         }
         Ok(program)
     }
-}
-
-pub(super) fn is_communication(kind: NodeKind) -> bool {
-    matches!(kind, NodeKind::Collective | NodeKind::PointToPoint)
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 use foretrain_cost::primitives::Codec;
-use foretrain_graph::{CollectiveKind, EdgeKind, NodeId, NodeKind, NodeSet, StepGraph};
+use foretrain_graph::{CollectiveKind, EdgeKind, NodeId, NodeSet, StepGraph};
 
 use super::costs::{Scope, SyncCosts};
 use super::find::{self, Found};
@@ -202,9 +202,7 @@ impl<'a> Draft<'a> {
     /// If the graph would get too large, or as [`find`](Self::find).
     pub(super) fn repeat(&mut self, part: &NodeSet, times: u32) -> Result<()> {
         let copies = repeat(self.graph, part, times)?;
-        let communicates = |id: NodeId| {
-            matches!(self.graph.kind(id), NodeKind::Collective | NodeKind::PointToPoint)
-        };
+        let communicates = |id: NodeId| self.graph.kind(id).communicates();
         for nodes in &copies[1..] {
             let pairs = copies[0].iter().copied().zip(nodes.iter().copied());
             self.repeated.extend(pairs.filter(|(id, _)| communicates(*id)));

@@ -10,7 +10,7 @@ pub fn strip(graph: &mut StepGraph, nodes: impl IntoIterator<Item = NodeId>) -> 
     let mut count = 0;
     for id in nodes {
         let mut node = graph.node(id);
-        if !matches!(node.kind, NodeKind::Collective | NodeKind::PointToPoint) {
+        if !node.kind.communicates() {
             continue;
         }
         (node.kind, node.work) = (NodeKind::Mark, Nanos::ZERO);

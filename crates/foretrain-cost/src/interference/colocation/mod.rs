@@ -15,6 +15,7 @@ mod tests;
 use foretrain_core::Nanos;
 use serde::{Deserialize, Serialize};
 
+use super::other_features;
 use crate::boost::Regressor;
 
 pub use family::loads_of_family;
@@ -100,12 +101,8 @@ impl ColocationModel {
 
     /// What cannot be used, a lowercase fragment.
     pub(super) fn defect(&self) -> Option<String> {
-        if self.features != FEATURES {
-            return Some(format!(
-                "its features are {}; this version knows {}",
-                self.features.join(", "),
-                FEATURES.join(", ")
-            ));
+        if let Some(defect) = other_features(&self.features, &FEATURES) {
+            return Some(defect);
         }
         for turns in [self.time_sliced, self.mps] {
             if !(0.0..=10.0).contains(&turns.cost) || !(0.0..=2.0).contains(&turns.size_exponent) {

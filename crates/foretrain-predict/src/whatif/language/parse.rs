@@ -1,6 +1,5 @@
 //! Reading changes from text.
 
-use foretrain_core::quantity::{parse_size, parse_time};
 use foretrain_core::suggest::nearest;
 use foretrain_core::{DType, InputError, Result};
 use foretrain_graph::{Glob, Query};
@@ -59,7 +58,7 @@ fn read(text: &str) -> Result<Change> {
     let is_assignment =
         |at: usize, c: char| c == '=' && (stands_alone(text, at) || text[..at].ends_with(')'));
     if let Some((nodes, time)) = at_last(text, is_assignment) {
-        return Ok(Change::Set(query(nodes)?, parse_time(time)?));
+        return Ok(Change::Set(query(nodes)?, time.parse()?));
     }
     Err(not_a_change(text, &spaced))
 }
@@ -107,7 +106,7 @@ fn keyed(key: &str, value: &str) -> Result<Change> {
     Ok(match key {
         "cluster" => Change::Cluster(value.to_owned()),
         "device" => Change::Device(value.to_owned()),
-        "buckets" => Change::Buckets(parse_size(value)?),
+        "buckets" => Change::Buckets(value.parse()?),
         "strategy" => {
             Registry::builtin().parse(value)?;
             Change::Strategy(value.to_owned())

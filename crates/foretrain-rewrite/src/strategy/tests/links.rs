@@ -63,15 +63,7 @@ fn byteps_splits_between_spare_machines_and_workers() {
     assert_eq!(one("push-pull(spare=2)", 4, 1), 55.0 + 12.0 + 55.0);
     // The links carry 72 kB each way in all: 2n(n-1)/(n^2+kn-2k) M = 24/20 M.
     let (graph, applied) = apply("fuse(1GiB) | push-pull(spare=2)", &Line::new(4, 1));
-    let out: u64 = applied
-        .placed
-        .iter()
-        .map(|placed| graph.node(placed.id))
-        .filter(|node| graph.queues[node.queue.index()].name == "NIC outwards")
-        .filter_map(|node| node.bytes)
-        .map(Bytes::get)
-        .sum();
-    assert_eq!(out, 72_000);
+    assert_eq!(sent(&graph, &applied), 72_000);
     // Without spare machines it is servers on the workers, with as many nothing is left to them.
     assert_eq!(one("push-pull", 4, 1), one("servers(colocated=true)", 4, 1));
     assert_eq!(one("push-pull(spare=4)", 4, 1), one("servers(count=4)", 4, 1));

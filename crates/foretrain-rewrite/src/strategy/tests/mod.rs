@@ -133,3 +133,15 @@ fn step_us_among(text: &str, costs: &Line) -> f64 {
 fn step_us(text: &str) -> f64 {
     step_us_among(text, &Line::new(4, 1))
 }
+
+/// Bytes on the NICs outwards.
+fn sent(graph: &StepGraph, applied: &Applied) -> u64 {
+    applied
+        .placed
+        .iter()
+        .map(|placed| graph.node(placed.id))
+        .filter(|node| graph.queues[node.queue.index()].name == "NIC outwards")
+        .filter_map(|node| node.bytes)
+        .map(Bytes::get)
+        .sum()
+}

@@ -79,14 +79,7 @@ fn servers_send_what_the_closed_form_says() {
     for replicas in [8, 16, 32] {
         let costs = Line::new(replicas, 4);
         let (graph, applied) = apply("fuse(1GiB) | push-pull", &costs);
-        let out: u64 = applied
-            .placed
-            .iter()
-            .map(|placed| graph.node(placed.id))
-            .filter(|node| graph.queues[node.queue.index()].name == "NIC outwards")
-            .filter_map(|node| node.bytes)
-            .map(Bytes::get)
-            .sum();
+        let out = sent(&graph, &applied);
         let expected = step_of(Synchronisation::Servers, replicas, 4, 1).per_node().total();
         assert!((out as f64 - expected).abs() <= 2.0, "{replicas}: {out} {expected}");
     }
