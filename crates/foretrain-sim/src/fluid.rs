@@ -56,6 +56,12 @@ impl<'a> Sharers<'a> {
         })
     }
 
+    /// Whether a task may be slowed down, or slow others down.
+    pub(crate) fn concerns(&self, program: &Program, slot: usize) -> bool {
+        let device = self.device[program.queue[slot] as usize];
+        device != NONE || self.demands.get(slot).is_some_and(|demands| !demands.is_empty())
+    }
+
     /// Whether every task runs at full rate.
     pub(crate) fn is_empty(&self) -> bool {
         self.demands.is_empty() && self.devices == 0

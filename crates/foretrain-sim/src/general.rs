@@ -11,7 +11,7 @@ use crate::fluid::{Fluid, Sharers};
 use crate::noise::Noise;
 use crate::options::Discipline;
 use crate::program::{NONE, OutEdge, Program};
-use crate::state::{Columns, Gathering};
+use crate::state::{Activity, Columns, Gathering};
 
 /// What happens at a time; the order of the variants is the order within a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,14 +35,6 @@ struct Queue {
     free_since: i64,
     last: u32,
     waiting: BinaryHeap<Reverse<(i64, i64, u32)>>,
-}
-
-/// What occupies a queue and makes progress; a collective is led by the queue of its first member.
-#[derive(Clone, Default)]
-struct Activity {
-    task: u32,
-    /// Edges of negative lag, last first: lag, edge and source.
-    early: Vec<(i64, u32, u32)>,
 }
 
 struct General<'a> {
@@ -147,9 +139,7 @@ impl General<'_> {
 
     /// Announces the next point of an activity: its end, or where it lets an overlapping task go.
     fn schedule(&mut self, leader: u32) {
-        let end = self.fluid.end(leader);
-        let early = self.activities[leader as usize].early.last();
-        let time = early.map_or(end, |(lag, ..)| end.saturating_add(*lag));
+        let time = self.activities[leader as usize].next_point(self.fluid.end(leader));
         let event = Event::Progress(leader, self.fluid.epoch(leader));
         self.events.push(Reverse((time.max(self.now), event)));
     }
@@ -212,17 +202,7 @@ impl General<'_> {
 
     fn launch(&mut self, leader: u32, task: u32, work: i64, members: &[u32]) {
         let base = task - task % self.nodes as u32;
-        let activity = &mut self.activities[leader as usize];
-        activity.task = task;
-        activity.early.clear();
-        for &member in members {
-            let first = self.program.out_first[member as usize];
-            let out = self.program.out_of(member as usize).iter();
-            for (index, edge) in out.take_while(|edge| edge.lag < 0).enumerate() {
-                activity.early.push((edge.lag, first + index as u32, base + member));
-            }
-        }
-        activity.early.sort_unstable_by(|a, b| b.cmp(a));
+        self.activities[leader as usize].begin(self.program, task, base, members);
         if self.fluid.launch(leader, members, work, self.now) {
             self.schedule(leader);
         }
@@ -269,11 +249,7 @@ impl General<'_> {
     /// The activity has reached its next point.
     fn progress(&mut self, leader: u32) {
         let end = self.fluid.end(leader);
-        while let Some(&(lag, edge, source)) = self.activities[leader as usize].early.last() {
-            if end.saturating_add(lag) > self.now {
-                break;
-            }
-            self.activities[leader as usize].early.pop();
+        while let Some((edge, source)) = self.activities[leader as usize].let_go(end, self.now) {
             self.release(source as usize, self.program.out[edge as usize], self.now);
         }
         if end > self.now { self.schedule(leader) } else { self.finish(leader) }

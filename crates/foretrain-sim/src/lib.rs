@@ -65,7 +65,8 @@
 //! table and draws random numbers only from the seed in its options. Equal input gives equal
 //! bytes on any machine and any number of threads.
 
-pub mod critical;
+pub mod contended;
+mod critical;
 mod deadlock;
 pub mod error;
 mod fast;

@@ -86,7 +86,8 @@ pub struct InitialBusy {
 /// Which implementation runs the job. All give the same times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// The fastest that is able to: where edges fix the order of every queue, a pass in that order.
+    /// The fastest that is able to: where edges fix the order of every queue, a pass in that order,
+    /// or by the clock only what shares devices and resources.
     #[default]
     Auto,
     /// The one that orders tasks as they become ready, where nothing slows a task down.
@@ -118,6 +119,9 @@ pub struct SimOptions {
     pub initial_busy: Vec<InitialBusy>,
     /// Which implementation to use.
     pub path: Path,
+    /// Whether iterations to come may be taken to repeat, once one repeats the one before it,
+    /// shifted. Nothing runs beside the end of the last iteration; that is not shown then.
+    pub fill_repeats: bool,
 }
 
 impl Default for SimOptions {
@@ -133,6 +137,7 @@ impl Default for SimOptions {
             jitter: Jitter::default(),
             initial_busy: Vec::new(),
             path: Path::Auto,
+            fill_repeats: false,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! No heap is needed, and once the times of an iteration repeat those of the one before, shifted,
 //! so do all later ones.
 
-use crate::program::{NONE, Program};
+use crate::program::{NONE, OutEdge, Program};
 use crate::state::Columns;
 
 /// An edge as its target sees it.
@@ -85,6 +85,24 @@ impl Order {
 
     fn joins(&self, src: u32, dst: u32, distance: u16) -> bool {
         self.reaching(dst as usize).iter().any(|edge| edge.src == src && edge.distance == distance)
+    }
+
+    /// Whether an edge from a slot leads to the next one on its queue, which starts no earlier than
+    /// the slot ends, whatever the lag.
+    pub(crate) fn follows(&self, src: usize, edge: OutEdge) -> bool {
+        self.before[edge.dst as usize] == (src as u32, edge.distance)
+    }
+
+    /// All slots, those of each queue in order.
+    pub(crate) fn slots<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = u32> + 'a {
+        let nodes = program.node_count();
+        self.units
+            .iter()
+            .flat_map(move |unit| match (*unit as usize).checked_sub(nodes) {
+                Some(meeting) => program.meetings.members(meeting),
+                None => std::slice::from_ref(unit),
+            })
+            .copied()
     }
 
     fn reaching(&self, slot: usize) -> &[InEdge] {
@@ -204,26 +222,35 @@ pub(crate) fn latest_ends(
 
 /// How far apart the last iterations are, and how many in a row.
 #[derive(Default)]
-struct Settled {
-    by: i64,
+pub(crate) struct Settled {
+    pub(crate) by: i64,
     times: u16,
+    /// Iterations looked at.
+    pub(crate) seen: usize,
 }
 
 impl Settled {
     /// Whether all later iterations are as far apart too: none looks further back.
-    fn for_good(&self, order: &Order) -> bool {
+    pub(crate) fn for_good(&self, order: &Order) -> bool {
         self.times >= order.furthest.max(1)
     }
 
-    fn look_at(&mut self, iteration: usize, kept: usize, nodes: usize, columns: &Columns) {
+    pub(crate) fn look_at(
+        &mut self,
+        iteration: usize,
+        kept: usize,
+        nodes: usize,
+        columns: &Columns,
+    ) {
         let place = |iteration: usize| iteration % kept * nodes;
         let before = iteration.checked_sub(1).filter(|_| kept > 1);
         let by = before.and_then(|before| columns.shift(place(before), place(iteration), nodes));
-        *self = match by {
-            Some(by) if by == self.by => Self { by, times: self.times.saturating_add(1) },
-            Some(by) => Self { by, times: 1 },
-            None => Self::default(),
+        (self.by, self.times) = match by {
+            Some(by) if by == self.by => (by, self.times.saturating_add(1)),
+            Some(by) => (by, 1),
+            None => (0, 0),
         };
+        self.seen = iteration + 1;
     }
 }
 

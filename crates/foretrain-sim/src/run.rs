@@ -3,6 +3,7 @@
 use foretrain_core::Nanos;
 use foretrain_graph::QueueId;
 
+use crate::contended;
 use crate::deadlock;
 use crate::error::SimError;
 use crate::fast;
@@ -28,6 +29,7 @@ struct Setup<'a> {
     order: Option<&'a Order>,
     /// Whether tasks run at full rate, first come first served.
     is_fast: bool,
+    fill_repeats: bool,
 }
 
 impl Program {
@@ -47,7 +49,7 @@ impl Program {
     /// As [`run`](Self::run).
     pub fn steady_step(&self, options: &SimOptions) -> Result<SteadyStep, SimError> {
         let setup = self.setup(options)?;
-        if let Some(order) = setup.order {
+        if let Some(order) = setup.order.filter(|_| setup.sharers.is_empty()) {
             let ends = ordered::latest_ends(self, order, setup.iterations, &setup.free);
             let finish: Vec<Nanos> = ends.into_iter().map(Nanos::from_nanos).collect();
             return Ok(SteadyStep::of(&finish));
@@ -77,18 +79,39 @@ impl Program {
         let noise = Noise::new(self, iterations, &options.jitter);
         let disciplines = self.disciplines(options)?;
         let sharers = Sharers::new(self, options)?;
-        let plain = disciplines.iter().all(|d| *d == Discipline::Fifo) && sharers.is_empty();
+        let plain = disciplines.iter().all(|d| *d == Discipline::Fifo);
         let in_order = plain && noise.is_none() && options.path == Path::Auto;
         let order = self.order.as_deref();
         let order = order.filter(|order| in_order && order.holds_for(iterations));
-        let is_fast = plain && options.path != Path::General;
-        Ok(Setup { tasks, iterations, free, noise, disciplines, sharers, order, is_fast })
+        let is_fast = plain && sharers.is_empty() && options.path != Path::General;
+        Ok(Setup {
+            tasks,
+            iterations,
+            free,
+            noise,
+            disciplines,
+            sharers,
+            order,
+            is_fast,
+            fill_repeats: options.fill_repeats,
+        })
     }
 
     fn columns(&self, setup: Setup<'_>) -> Result<Columns, SimError> {
-        let Setup { tasks, iterations, free, noise, disciplines, sharers, order, is_fast } = setup;
+        let Setup {
+            tasks,
+            iterations,
+            free,
+            noise,
+            disciplines,
+            sharers,
+            order,
+            is_fast,
+            fill_repeats,
+        } = setup;
         let (columns, finished) = match order {
-            Some(order) => ordered::run(self, order, iterations, &free),
+            Some(order) if sharers.is_empty() => ordered::run(self, order, iterations, &free),
+            Some(order) => contended::run(self, order, iterations, &free, sharers, fill_repeats),
             None if is_fast => fast::run(self, iterations, free, noise),
             None => general::run(self, iterations, &free, noise, disciplines, sharers),
         };

@@ -1,4 +1,6 @@
-//! What both paths keep.
+//! What several paths keep.
+
+use crate::program::Program;
 
 /// Times per task, in order of iteration and slot.
 pub(crate) struct Columns {
@@ -33,6 +35,41 @@ impl Columns {
             self.end[to] = self.end[from].saturating_add(by);
             self.wait[to] = self.wait[from];
         }
+    }
+}
+
+/// What occupies a queue and makes progress; a collective is led by the queue of its first member.
+#[derive(Clone, Default)]
+pub(crate) struct Activity {
+    pub(crate) task: u32,
+    /// Edges of negative lag, last first: lag, edge and source.
+    early: Vec<(i64, u32, u32)>,
+}
+
+impl Activity {
+    /// Members of an iteration that begins at `base` start to make progress.
+    pub(crate) fn begin(&mut self, program: &Program, task: u32, base: u32, members: &[u32]) {
+        self.task = task;
+        self.early.clear();
+        for &member in members {
+            let first = program.out_first[member as usize];
+            let out = program.out_of(member as usize).iter();
+            for (index, edge) in out.take_while(|edge| edge.lag < 0).enumerate() {
+                self.early.push((edge.lag, first + index as u32, base + member));
+            }
+        }
+        self.early.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Its end, or where it lets an overlapping task go before.
+    pub(crate) fn next_point(&self, end: i64) -> i64 {
+        self.early.last().map_or(end, |(lag, ..)| end.saturating_add(*lag))
+    }
+
+    /// An edge whose target it lets go by now, and the edge's source.
+    pub(crate) fn let_go(&mut self, end: i64, now: i64) -> Option<(u32, u32)> {
+        let due = self.early.pop_if(|(lag, ..)| end.saturating_add(*lag) <= now)?;
+        Some((due.1, due.2))
     }
 }
 

@@ -6,8 +6,8 @@ use foretrain_graph::{
     QueueKind, StepGraph,
 };
 use foretrain_sim::{
-    Demand, Discipline, FixedFactors, Jitter, Path, Program, Resource, SimOptions, Stragglers,
-    Timeline, simulate,
+    Demand, Discipline, FixedFactors, InitialBusy, Jitter, Path, Program, Resource, SimOptions,
+    Stragglers, Timeline, simulate,
 };
 use proptest::prelude::*;
 
@@ -107,6 +107,45 @@ fn identity(plan: &Plan) -> Vec<usize> {
 
 fn job(plans: &[Plan], chained: bool) -> Job {
     Job::from_ranks(plans.iter().map(|plan| graph(plan, &identity(plan), chained)))
+}
+
+/// A job whose queues are in order, the first `hosts` of each class host threads, and what it
+/// shares. `demands` are class, node and amount.
+fn contended(
+    plans: &[Plan],
+    hosts: u32,
+    demands: &[(usize, usize, u32)],
+    interference: bool,
+    busy: i64,
+) -> (Job, SimOptions) {
+    let mut job = job(plans, true);
+    for class in &mut job.classes {
+        for queue in &mut class.graph.queues[..hosts as usize] {
+            queue.kind = QueueKind::Thread;
+        }
+    }
+    let there = demands.iter().filter(|(class, node, _)| {
+        job.classes.get(*class).is_some_and(|class| *node < class.graph.node_count())
+    });
+    let demands = there.map(|&(class, node, amount)| Demand {
+        class,
+        node: NodeId::from_index(node),
+        resource: 0,
+        amount: f64::from(amount),
+    });
+    let factors = FixedFactors { compute: 1.7, communication: 1.2, while_waiting: true };
+    let options = SimOptions {
+        resources: vec![Resource { name: "link".into(), capacity: 7.0 }],
+        demands: demands.collect(),
+        interference: interference.then(|| std::sync::Arc::new(factors) as _),
+        initial_busy: vec![InitialBusy {
+            class: 0,
+            queue: QueueId::new(0),
+            until: Nanos::from_nanos(busy),
+        }],
+        ..SimOptions::default()
+    };
+    (job, options)
 }
 
 fn options(iterations: u32) -> SimOptions {
@@ -225,6 +264,44 @@ proptest! {
         let program = Program::compile(&job).unwrap();
         let steady = program.steady_step(&options(iterations)).unwrap();
         prop_assert_eq!(steady, auto.steady_step_time());
+    }
+
+    #[test]
+    fn sharing_on_ordered_queues_is_the_same_on_all_paths(
+        plans in prop::collection::vec(plan(), 1..4), hosts in 0..=QUEUES,
+        demands in prop::collection::vec((0usize..4, 0usize..15, 1u32..6), 0..8),
+        interference in any::<bool>(), busy in 0i64..50, iterations in 1u32..6,
+    ) {
+        let (job, options) = contended(&plans, hosts, &demands, interference, busy);
+        let auto = SimOptions { iterations, ..options };
+        let general = SimOptions { path: Path::General, ..auto.clone() };
+        prop_assert_eq!(simulate(&job, &auto).unwrap(), simulate(&job, &general).unwrap());
+    }
+
+    #[test]
+    fn iterations_that_are_filled_in_are_those_of_a_longer_run(
+        plans in prop::collection::vec(plan(), 1..4), hosts in 0..=QUEUES,
+        demands in prop::collection::vec((0usize..4, 0usize..15, 1u32..6), 0..8),
+        interference in any::<bool>(), busy in 0i64..50,
+    ) {
+        let (mut job, options) = contended(&plans, hosts, &demands, interference, busy);
+        // No queue runs ahead for ever, or the end of the run would reach back as far.
+        for class in &mut job.classes {
+            let reduce = NodeId::from_index(class.graph.node_count() - 1);
+            for node in class.graph.node_ids().collect::<Vec<_>>() {
+                let edge = Edge::new(reduce, node, EdgeKind::Data);
+                class.graph.add_edge(edge.with_distance(2));
+            }
+        }
+        let filled = SimOptions { iterations: 16, fill_repeats: true, ..options.clone() };
+        let longer = SimOptions { iterations: 32, path: Path::General, ..options };
+        let filled = simulate(&job, &filled).unwrap();
+        let longer = simulate(&job, &longer).unwrap();
+        for (filled, longer) in filled.classes.iter().zip(&longer.classes) {
+            // Where nothing repeats, the end of the run shows.
+            let shown = 10 * filled.nodes;
+            prop_assert_eq!(&filled.end[..shown], &longer.end[..shown]);
+        }
     }
 
     #[test]

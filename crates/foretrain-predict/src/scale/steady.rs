@@ -46,7 +46,7 @@ pub(crate) fn settled_timeline(
 
 /// What the engine is told of a job beyond its graphs.
 pub(crate) fn engine_options(job: &Job, costs: &[Costs], inserted: &[Applied]) -> SimOptions {
-    let mut options = SimOptions::default();
+    let mut options = SimOptions { fill_repeats: true, ..SimOptions::default() };
     for (class, applied) in inserted.iter().enumerate() {
         let queue = |&queue| QueueDiscipline { class, queue, discipline: Discipline::Priority };
         options.queue_disciplines.extend(applied.priority_queues.iter().map(queue));

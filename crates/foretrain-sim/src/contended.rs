@@ -1,0 +1,338 @@
+//! The contended path: edges fix the order of every queue, but tasks slow each other down.
+//!
+//! What shares nothing, such as host threads, needs no clock: its times follow as soon as those of
+//! all it waits for are known, however far ahead of the rest. Only tasks on shared devices and
+//! resources are played in order of time. An iteration is opened when the first shared queue is
+//! through with the one before: none of its shared tasks can start earlier. Once the times of an
+//! iteration repeat those of the one before, shifted, so will all later ones.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::fluid::{Fluid, Sharers};
+use crate::ordered::{Order, Settled};
+use crate::program::{NONE, OutEdge, Program};
+use crate::state::{Activity, Columns, Gathering};
+
+/// What happens at a time; the order of the variants is the order within a nanosecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The activity led by this queue ends or lets an overlapping task go, unless its rate has
+    /// changed since (the second number is then out of date).
+    Progress(u32, u32),
+    /// The collective led by this queue begins its transfer.
+    Transfer(u32),
+    /// A task starts.
+    Start(u32),
+}
+
+struct Contended<'a> {
+    program: &'a Program,
+    order: &'a Order,
+    nodes: usize,
+    iterations: usize,
+    roles: Roles,
+    now: i64,
+    columns: Columns,
+    pending: Vec<u32>,
+    gatherings: Vec<Gathering>,
+    events: BinaryHeap<Reverse<(i64, Event)>>,
+    activities: Vec<Activity>,
+    fluid: Fluid<'a>,
+    /// Tasks that share nothing and whose start is known.
+    free: Vec<u32>,
+    /// Iterations whose tasks may start.
+    opened: usize,
+    /// Tasks that ended, by iteration.
+    ended: Vec<usize>,
+    finished: u64,
+    settled: Settled,
+}
+
+/// What a slot shares with others.
+struct Roles {
+    /// Whether it shares a device or a resource.
+    shares: Vec<bool>,
+    /// Whether it is the last of its queue that does.
+    closes: Vec<bool>,
+}
+
+impl Roles {
+    fn new(program: &Program, order: &Order, sharers: &Sharers<'_>) -> Self {
+        let shares: Vec<bool> =
+            (0..program.node_count()).map(|slot| sharers.concerns(program, slot)).collect();
+        let mut last = vec![NONE; program.queues.len()];
+        for slot in order.slots(program).filter(|&slot| shares[slot as usize]) {
+            last[program.queue[slot as usize] as usize] = slot;
+        }
+        let mut closes = vec![false; shares.len()];
+        for slot in last.into_iter().filter(|&slot| slot != NONE) {
+            closes[slot as usize] = true;
+        }
+        Self { shares, closes }
+    }
+}
+
+/// Runs a program whose queues are free at the times in `free`; with `fill_repeats` only until
+/// iterations repeat.
+pub(crate) fn run(
+    program: &Program,
+    order: &Order,
+    iterations: usize,
+    free: &[i64],
+    sharers: Sharers<'_>,
+    fill_repeats: bool,
+) -> (Columns, u64) {
+    let nodes = program.node_count();
+    let mut columns = Columns::new(nodes * iterations);
+    for (slot, start) in columns.start.iter_mut().take(nodes).enumerate() {
+        *start = free[program.queue[slot] as usize];
+    }
+    let mut contended = Contended {
+        program,
+        order,
+        nodes,
+        iterations,
+        roles: Roles::new(program, order, &sharers),
+        now: 0,
+        columns,
+        pending: program.pending(iterations),
+        gatherings: vec![Gathering::default(); program.meetings.len() * iterations],
+        events: BinaryHeap::new(),
+        activities: vec![Activity::default(); program.queues.len()],
+        fluid: Fluid::new(program, sharers),
+        free: Vec::new(),
+        opened: 0,
+        ended: vec![0; iterations],
+        finished: 0,
+        settled: Settled::default(),
+    };
+    contended.open(0);
+    contended.drain(fill_repeats);
+    (contended.columns, contended.finished)
+}
+
+impl Contended<'_> {
+    /// Lets the tasks of an iteration start.
+    fn open(&mut self, iteration: usize) {
+        if iteration < self.opened || iteration >= self.iterations {
+            return;
+        }
+        self.opened = iteration + 1;
+        let base = iteration * self.nodes;
+        for task in base..base + self.nodes {
+            if self.pending[task] == 0 {
+                self.admit(task);
+            }
+        }
+    }
+
+    fn drain(&mut self, fill_repeats: bool) {
+        loop {
+            while let Some(task) = self.free.pop() {
+                self.pass(task as usize);
+            }
+            let next = self.events.peek().map(|Reverse((time, _))| *time);
+            if next.is_none_or(|time| time > self.now) && self.fluid.is_dirty() {
+                for index in 0..self.fluid.settle(self.now) {
+                    self.schedule(self.fluid.changed(index));
+                }
+                continue;
+            }
+            if fill_repeats && self.repeats() {
+                return;
+            }
+            let Some(Reverse((time, event))) = self.events.pop() else { return };
+            self.now = time;
+            match event {
+                Event::Progress(leader, epoch) => {
+                    if self.fluid.epoch(leader) == epoch {
+                        self.progress(leader);
+                    }
+                }
+                Event::Transfer(leader) => self.transfer(leader),
+                Event::Start(task) => self.start(task as usize),
+            }
+        }
+    }
+
+    /// Whether all iterations to come repeat the last one that ended; fills them in then.
+    fn repeats(&mut self) -> bool {
+        let next = self.settled.seen;
+        if self.ended.get(next).is_none_or(|ended| *ended < self.nodes) {
+            return false;
+        }
+        self.settled.look_at(next, self.iterations, self.nodes, &self.columns);
+        if !self.settled.for_good(self.order) {
+            return false;
+        }
+        for iteration in next + 1..self.iterations {
+            self.columns.repeat(iteration, self.nodes, self.settled.by);
+        }
+        self.finished = (self.nodes * self.iterations) as u64;
+        true
+    }
+
+    /// The start of a task is known.
+    fn admit(&mut self, task: usize) {
+        let start = self.columns.start[task];
+        if !self.roles.shares[task % self.nodes] {
+            self.free.push(task as u32);
+        } else if start > self.now {
+            self.events.push(Reverse((start, Event::Start(task as u32))));
+        } else {
+            self.start(task);
+        }
+    }
+
+    /// A task that shares nothing runs.
+    fn pass(&mut self, task: usize) {
+        let slot = task % self.nodes;
+        let start = self.columns.start[task];
+        if self.program.meetings.of[slot] != NONE {
+            return self.arrive(task, start);
+        }
+        self.end(task, start, start.saturating_add(self.program.work[slot]));
+    }
+
+    /// A task that shares something starts.
+    fn start(&mut self, task: usize) {
+        let slot = task % self.nodes;
+        self.columns.start[task] = self.now;
+        if self.program.meetings.of[slot] != NONE {
+            self.fluid.wait(slot);
+            return self.arrive(task, self.now);
+        }
+        let leader = self.program.queue[slot];
+        self.launch(leader, task, self.program.work[slot], &[slot as u32]);
+    }
+
+    fn arrive(&mut self, task: usize, at: i64) {
+        let program = self.program;
+        let (slot, iteration) = (task % self.nodes, task / self.nodes);
+        let meeting = program.meetings.of[slot] as usize;
+        let members = program.meetings.members(meeting);
+        let gathering = &mut self.gatherings[iteration * program.meetings.len() + meeting];
+        gathering.add(at);
+        if (gathering.arrived as usize) < members.len() {
+            return;
+        }
+        let latest = gathering.latest;
+        let base = iteration * self.nodes;
+        for &member in members {
+            let index = base + member as usize;
+            self.columns.wait[index] = latest - self.columns.start[index];
+        }
+        if !members.iter().any(|&member| self.roles.shares[member as usize]) {
+            let end = latest.saturating_add(self.transfer_work(members));
+            for &member in members {
+                self.end(base + member as usize, latest, end);
+            }
+            return;
+        }
+        let leader = program.queue[members[0] as usize];
+        self.activities[leader as usize].task = (base + members[0] as usize) as u32;
+        if latest > self.now {
+            self.events.push(Reverse((latest, Event::Transfer(leader))));
+        } else {
+            self.transfer(leader);
+        }
+    }
+
+    fn transfer_work(&self, members: &[u32]) -> i64 {
+        members.iter().map(|&member| self.program.work[member as usize]).max().unwrap_or(0)
+    }
+
+    fn transfer(&mut self, leader: u32) {
+        let task = self.activities[leader as usize].task as usize;
+        let meeting = self.program.meetings.of[task % self.nodes];
+        let members = self.program.meetings.members(meeting as usize);
+        self.launch(leader, task, self.transfer_work(members), members);
+    }
+
+    fn launch(&mut self, leader: u32, task: usize, work: i64, members: &[u32]) {
+        let base = (task - task % self.nodes) as u32;
+        let activity = &mut self.activities[leader as usize];
+        activity.begin(self.program, task as u32, base, members);
+        if self.fluid.launch(leader, members, work, self.now) {
+            self.schedule(leader);
+        }
+    }
+
+    /// Announces the next point of an activity.
+    fn schedule(&mut self, leader: u32) {
+        let time = self.activities[leader as usize].next_point(self.fluid.end(leader));
+        let event = Event::Progress(leader, self.fluid.epoch(leader));
+        self.events.push(Reverse((time.max(self.now), event)));
+    }
+
+    /// The activity has reached its next point.
+    fn progress(&mut self, leader: u32) {
+        let end = self.fluid.end(leader);
+        while let Some((edge, source)) = self.activities[leader as usize].let_go(end, self.now) {
+            let edge = self.program.out[edge as usize];
+            if !self.order.follows(source as usize % self.nodes, edge) {
+                self.release(source as usize, edge, self.now);
+            }
+        }
+        if end > self.now {
+            return self.schedule(leader);
+        }
+        let program = self.program;
+        let task = self.activities[leader as usize].task as usize;
+        let (base, slot) = (task - task % self.nodes, task % self.nodes);
+        let own = [slot as u32];
+        let members = match program.meetings.of[slot] {
+            NONE => &own[..],
+            meeting => program.meetings.members(meeting as usize),
+        };
+        self.fluid.finish(leader, members);
+        for &member in members {
+            let (task, slot) = (base + member as usize, member as usize);
+            self.note_end(task);
+            for &edge in program.out_of(slot) {
+                if edge.lag >= 0 || self.order.follows(slot, edge) {
+                    self.release(task, edge, self.now.saturating_add(edge.lag.max(0)));
+                }
+            }
+            if self.roles.closes[slot] {
+                self.open(task / self.nodes + 1);
+            }
+        }
+    }
+
+    fn note_end(&mut self, task: usize) {
+        self.columns.end[task] = self.now;
+        self.ended[task / self.nodes] += 1;
+        self.finished += 1;
+    }
+
+    /// A task that shared nothing ends, having made progress since `begun`.
+    fn end(&mut self, task: usize, begun: i64, end: i64) {
+        let slot = task % self.nodes;
+        self.columns.end[task] = end;
+        self.ended[task / self.nodes] += 1;
+        self.finished += 1;
+        for &edge in self.program.out_of(slot) {
+            let ready = match edge.lag {
+                lag if lag >= 0 => end.saturating_add(lag),
+                _ if self.order.follows(slot, edge) => end,
+                lag => end.saturating_add(lag).max(begun),
+            };
+            self.release(task, edge, ready);
+        }
+    }
+
+    fn release(&mut self, source: usize, edge: OutEdge, ready: i64) {
+        let iteration = source / self.nodes + edge.distance as usize;
+        if iteration >= self.iterations {
+            return;
+        }
+        let target = iteration * self.nodes + edge.dst as usize;
+        self.columns.start[target] = self.columns.start[target].max(ready);
+        self.pending[target] -= 1;
+        if self.pending[target] == 0 && iteration < self.opened {
+            self.admit(target);
+        }
+    }
+}
