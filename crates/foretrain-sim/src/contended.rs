@@ -9,17 +9,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::earliest::Earliest;
 use crate::fluid::{Fluid, Sharers};
 use crate::ordered::{Order, Settled};
 use crate::program::{NONE, OutEdge, Program};
 use crate::state::{Activity, Columns, Gathering};
 
-/// What happens at a time; the order of the variants is the order within a nanosecond.
+/// What happens at a time once activities that reach a point then have been dealt with; the order
+/// of the variants is the order within a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The activity led by this queue ends or lets an overlapping task go, unless its rate has
-    /// changed since (the second number is then out of date).
-    Progress(u32, u32),
     /// The collective led by this queue begins its transfer.
     Transfer(u32),
     /// A task starts.
@@ -37,6 +36,8 @@ struct Contended<'a> {
     pending: Vec<u32>,
     gatherings: Vec<Gathering>,
     events: BinaryHeap<Reverse<(i64, Event)>>,
+    /// When the activity led by each queue ends or lets an overlapping task go.
+    points: Earliest,
     activities: Vec<Activity>,
     fluid: Fluid<'a>,
     /// Tasks that share nothing and whose start is known.
@@ -45,7 +46,6 @@ struct Contended<'a> {
     opened: usize,
     /// Tasks that ended, by iteration.
     ended: Vec<usize>,
-    finished: u64,
     settled: Settled,
 }
 
@@ -73,21 +73,17 @@ impl Roles {
     }
 }
 
-/// Runs a program whose queues are free at the times in `free`; with `fill_repeats` only until
-/// iterations repeat.
+/// Runs a program whose queues are free at the times in `free`. With `least`, only until iterations
+/// repeat, but so many of them.
 pub(crate) fn run(
     program: &Program,
     order: &Order,
     iterations: usize,
     free: &[i64],
     sharers: Sharers<'_>,
-    fill_repeats: bool,
-) -> (Columns, u64) {
+    least: Option<usize>,
+) -> Columns {
     let nodes = program.node_count();
-    let mut columns = Columns::new(nodes * iterations);
-    for (slot, start) in columns.start.iter_mut().take(nodes).enumerate() {
-        *start = free[program.queue[slot] as usize];
-    }
     let mut contended = Contended {
         program,
         order,
@@ -95,21 +91,25 @@ pub(crate) fn run(
         iterations,
         roles: Roles::new(program, order, &sharers),
         now: 0,
-        columns,
-        pending: program.pending(iterations),
+        columns: Columns::with_room_for(nodes * iterations),
+        pending: Vec::with_capacity(nodes * iterations),
         gatherings: vec![Gathering::default(); program.meetings.len() * iterations],
         events: BinaryHeap::new(),
+        points: Earliest::new(program.queues.len()),
         activities: vec![Activity::default(); program.queues.len()],
         fluid: Fluid::new(program, sharers),
         free: Vec::new(),
         opened: 0,
         ended: vec![0; iterations],
-        finished: 0,
         settled: Settled::default(),
     };
+    contended.make_room(0);
+    for (slot, start) in contended.columns.start.iter_mut().take(nodes).enumerate() {
+        *start = free[program.queue[slot] as usize];
+    }
     contended.open(0);
-    contended.drain(fill_repeats);
-    (contended.columns, contended.finished)
+    contended.drain(least);
+    contended.columns
 }
 
 impl Contended<'_> {
@@ -118,6 +118,7 @@ impl Contended<'_> {
         if iteration < self.opened || iteration >= self.iterations {
             return;
         }
+        self.make_room(iteration);
         self.opened = iteration + 1;
         let base = iteration * self.nodes;
         for task in base..base + self.nodes {
@@ -127,50 +128,60 @@ impl Contended<'_> {
         }
     }
 
-    fn drain(&mut self, fill_repeats: bool) {
+    /// Makes room for an iteration and all that its edges reach.
+    fn make_room(&mut self, iteration: usize) {
+        let iterations = (iteration + 1 + self.order.furthest()).min(self.iterations);
+        for iteration in self.pending.len() / self.nodes.max(1)..iterations {
+            self.program.add_pending(iteration, &mut self.pending);
+        }
+        self.columns.resize(iterations * self.nodes);
+    }
+
+    fn drain(&mut self, least: Option<usize>) {
         loop {
             while let Some(task) = self.free.pop() {
                 self.pass(task as usize);
             }
-            let next = self.events.peek().map(|Reverse((time, _))| *time);
-            if next.is_none_or(|time| time > self.now) && self.fluid.is_dirty() {
+            let point = self.points.time();
+            let event = self.events.peek().map(|Reverse((time, _))| *time);
+            let next = point.into_iter().chain(event).min();
+            if next.is_none_or(|next| next > self.now) && self.fluid.is_dirty() {
                 for index in 0..self.fluid.settle(self.now) {
                     self.schedule(self.fluid.changed(index));
                 }
                 continue;
             }
-            if fill_repeats && self.repeats() {
+            if least.is_some_and(|least| self.repeats(least)) {
                 return;
+            }
+            if point.is_some() && point == next {
+                if let Some((time, leader)) = self.points.take() {
+                    self.now = time;
+                    self.progress(leader);
+                }
+                continue;
             }
             let Some(Reverse((time, event))) = self.events.pop() else { return };
             self.now = time;
             match event {
-                Event::Progress(leader, epoch) => {
-                    if self.fluid.epoch(leader) == epoch {
-                        self.progress(leader);
-                    }
-                }
                 Event::Transfer(leader) => self.transfer(leader),
                 Event::Start(task) => self.start(task as usize),
             }
         }
     }
 
-    /// Whether all iterations to come repeat the last one that ended; fills them in then.
-    fn repeats(&mut self) -> bool {
+    /// Whether the run may end: iterations repeat, and there are `least` of them.
+    fn repeats(&mut self, least: usize) -> bool {
         let next = self.settled.seen;
         if self.ended.get(next).is_none_or(|ended| *ended < self.nodes) {
             return false;
         }
         self.settled.look_at(next, self.iterations, self.nodes, &self.columns);
-        if !self.settled.for_good(self.order) {
-            return false;
+        let repeats = next + 1 >= least && self.settled.for_good(self.order);
+        if repeats {
+            self.columns.resize((next + 1) * self.nodes);
         }
-        for iteration in next + 1..self.iterations {
-            self.columns.repeat(iteration, self.nodes, self.settled.by);
-        }
-        self.finished = (self.nodes * self.iterations) as u64;
-        true
+        repeats
     }
 
     /// The start of a task is known.
@@ -262,8 +273,7 @@ impl Contended<'_> {
     /// Announces the next point of an activity.
     fn schedule(&mut self, leader: u32) {
         let time = self.activities[leader as usize].next_point(self.fluid.end(leader));
-        let event = Event::Progress(leader, self.fluid.epoch(leader));
-        self.events.push(Reverse((time.max(self.now), event)));
+        self.points.set(leader, time.max(self.now));
     }
 
     /// The activity has reached its next point.
@@ -304,7 +314,6 @@ impl Contended<'_> {
     fn note_end(&mut self, task: usize) {
         self.columns.end[task] = self.now;
         self.ended[task / self.nodes] += 1;
-        self.finished += 1;
     }
 
     /// A task that shared nothing ends, having made progress since `begun`.
@@ -312,7 +321,6 @@ impl Contended<'_> {
         let slot = task % self.nodes;
         self.columns.end[task] = end;
         self.ended[task / self.nodes] += 1;
-        self.finished += 1;
         for &edge in self.program.out_of(slot) {
             let ready = match edge.lag {
                 lag if lag >= 0 => end.saturating_add(lag),

@@ -302,17 +302,20 @@ impl<'a> Fluid<'a> {
     /// Asks the model about one device.
     fn interfere(&mut self, device: usize) {
         let Some(model) = self.sharers.interference else { return };
-        self.views.clear();
-        for &(queue, slot, waiting) in &self.running[device] {
-            let (class, node) = self.program.node_of(slot as usize);
-            let info = &self.program.queues[queue as usize];
-            let kind = self.program.kind[slot as usize];
-            let (queue, device) = (info.id, info.device);
-            self.views.push(TaskView { class, node, kind, queue, device, waiting });
-        }
+        let running = &self.running[device];
         self.rates.clear();
-        self.rates.resize(self.views.len(), 1.0);
-        model.rates(&self.views, &mut self.rates);
+        self.rates.resize(running.len(), 1.0);
+        if running.len() > 1 {
+            self.views.clear();
+            for &(queue, slot, waiting) in running {
+                let (class, node) = self.program.node_of(slot as usize);
+                let info = &self.program.queues[queue as usize];
+                let kind = self.program.kind[slot as usize];
+                let (queue, device) = (info.id, info.device);
+                self.views.push(TaskView { class, node, kind, queue, device, waiting });
+            }
+            model.rates(&self.views, &mut self.rates);
+        }
         for (&(queue, _, waiting), &rate) in self.running[device].iter().zip(&self.rates) {
             let rate = if rate >= MIN_RATE { rate.min(MAX_RATE) } else { MIN_RATE };
             let before = std::mem::replace(&mut self.slowed[queue as usize], rate);

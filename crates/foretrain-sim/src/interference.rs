@@ -30,8 +30,8 @@ impl TaskView {
 
 /// A model of slow-down between tasks that run on one device at the same time.
 ///
-/// The engine asks whenever a task starts or ends on a stream or link queue of the device, and
-/// never about host threads.
+/// The engine asks whenever a task starts or ends on a stream or link queue of the device while
+/// others run there, and never about host threads. What runs alone runs at full rate.
 pub trait Interference: Debug + Send + Sync {
     /// Writes the rate of each running task: 1 is full rate, 0.5 takes twice as long. `rates`
     /// has the length of `running` and holds 1 everywhere. Rates of waiting tasks are ignored;

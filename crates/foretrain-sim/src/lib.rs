@@ -68,6 +68,7 @@
 pub mod contended;
 mod critical;
 mod deadlock;
+mod earliest;
 pub mod error;
 mod fast;
 mod fluid;

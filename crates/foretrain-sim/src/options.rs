@@ -119,9 +119,9 @@ pub struct SimOptions {
     pub initial_busy: Vec<InitialBusy>,
     /// Which implementation to use.
     pub path: Path,
-    /// Whether iterations to come may be taken to repeat, once one repeats the one before it,
-    /// shifted. Nothing runs beside the end of the last iteration; that is not shown then.
-    pub fill_repeats: bool,
+    /// If set, the run may end as soon as an iteration repeats the one before it, shifted, but not
+    /// before so many iterations. Its timeline then holds fewer of them.
+    pub until_repeats: Option<u32>,
 }
 
 impl Default for SimOptions {
@@ -137,7 +137,7 @@ impl Default for SimOptions {
             jitter: Jitter::default(),
             initial_busy: Vec::new(),
             path: Path::Auto,
-            fill_repeats: false,
+            until_repeats: None,
         }
     }
 }

@@ -87,6 +87,11 @@ impl Order {
         self.reaching(dst as usize).iter().any(|edge| edge.src == src && edge.distance == distance)
     }
 
+    /// How many iterations the furthest edge spans.
+    pub(crate) fn furthest(&self) -> usize {
+        usize::from(self.furthest)
+    }
+
     /// Whether an edge from a slot leads to the next one on its queue, which starts no earlier than
     /// the slot ends, whatever the lag.
     pub(crate) fn follows(&self, src: usize, edge: OutEdge) -> bool {
@@ -173,25 +178,32 @@ fn units(program: &Program) -> Option<Vec<u32>> {
     (units.len() == all.len()).then_some(units)
 }
 
-/// Runs a program whose queues are free at the times in `free`.
+/// Runs a program whose queues are free at the times in `free`. With `least`, only until iterations
+/// repeat, but so many of them.
 pub(crate) fn run(
     program: &Program,
     order: &Order,
     iterations: usize,
     free: &[i64],
-) -> (Columns, u64) {
+    least: Option<usize>,
+) -> Columns {
     let nodes = program.node_count();
-    let mut columns = Columns::new(nodes * iterations);
+    let mut columns = Columns::with_room_for(nodes * iterations);
     let mut settled = Settled::default();
     for iteration in 0..iterations {
+        columns.resize((iteration + 1) * nodes);
         if settled.for_good(order) {
+            if least.is_some_and(|least| iteration >= least) {
+                columns.resize(iteration * nodes);
+                break;
+            }
             columns.repeat(iteration, nodes, settled.by);
             continue;
         }
         pass(program, order, (iteration, iterations), free, &mut columns);
         settled.look_at(iteration, iterations, nodes, &columns);
     }
-    (columns, (nodes * iterations) as u64)
+    columns
 }
 
 /// The latest end of each iteration of the same run, which keeps only as many iterations as edges

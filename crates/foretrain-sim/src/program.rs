@@ -269,17 +269,21 @@ impl Program {
 
     /// For each task, how many edges must be satisfied before it is ready.
     pub(crate) fn pending(&self, iterations: usize) -> Vec<u32> {
-        let nodes = self.node_count();
-        let mut pending = Vec::with_capacity(nodes * iterations);
+        let mut pending = Vec::with_capacity(self.node_count() * iterations);
         for iteration in 0..iterations {
-            pending.extend_from_slice(&self.in_degree);
-            let from =
-                self.distant.partition_point(|&(distance, _)| distance as usize <= iteration);
-            for &(_, slot) in &self.distant[from..] {
-                pending[iteration * nodes + slot as usize] -= 1;
-            }
+            self.add_pending(iteration, &mut pending);
         }
         pending
+    }
+
+    /// Adds the tasks of an iteration to those before it.
+    pub(crate) fn add_pending(&self, iteration: usize, pending: &mut Vec<u32>) {
+        let base = pending.len();
+        pending.extend_from_slice(&self.in_degree);
+        let from = self.distant.partition_point(|&(distance, _)| distance as usize <= iteration);
+        for &(_, slot) in &self.distant[from..] {
+            pending[base + slot as usize] -= 1;
+        }
     }
 
     /// The number of tasks of a run, if it is within the limit.

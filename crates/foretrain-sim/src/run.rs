@@ -29,7 +29,8 @@ struct Setup<'a> {
     order: Option<&'a Order>,
     /// Whether tasks run at full rate, first come first served.
     is_fast: bool,
-    fill_repeats: bool,
+    /// Iterations after which the run may end once they repeat.
+    least: Option<usize>,
 }
 
 impl Program {
@@ -39,7 +40,8 @@ impl Program {
     /// If an option is out of range, the run too large, or tasks wait for each other for ever.
     pub fn run(&self, options: &SimOptions) -> Result<Timeline, SimError> {
         let columns = self.columns(self.setup(options)?)?;
-        Ok(self.timeline(columns, options.iterations as usize))
+        let iterations = columns.end.len().checked_div(self.node_count());
+        Ok(self.timeline(columns, iterations.unwrap_or(options.iterations as usize)))
     }
 
     /// Simulates the job and keeps only the time per step; the same as that of the timeline of
@@ -93,25 +95,21 @@ impl Program {
             sharers,
             order,
             is_fast,
-            fill_repeats: options.fill_repeats,
+            least: options.until_repeats.map(|least| least as usize),
         })
     }
 
     fn columns(&self, setup: Setup<'_>) -> Result<Columns, SimError> {
-        let Setup {
-            tasks,
-            iterations,
-            free,
-            noise,
-            disciplines,
-            sharers,
-            order,
-            is_fast,
-            fill_repeats,
-        } = setup;
+        let Setup { tasks, iterations, free, noise, disciplines, sharers, order, is_fast, least } =
+            setup;
         let (columns, finished) = match order {
-            Some(order) if sharers.is_empty() => ordered::run(self, order, iterations, &free),
-            Some(order) => contended::run(self, order, iterations, &free, sharers, fill_repeats),
+            // Nothing waits in a circle where there is an order.
+            Some(order) if sharers.is_empty() => {
+                return Ok(ordered::run(self, order, iterations, &free, least));
+            }
+            Some(order) => {
+                return Ok(contended::run(self, order, iterations, &free, sharers, least));
+            }
             None if is_fast => fast::run(self, iterations, free, noise),
             None => general::run(self, iterations, &free, noise, disciplines, sharers),
         };

@@ -18,6 +18,19 @@ impl Columns {
         Self { start: vec![0; tasks], end: vec![UNFINISHED; tasks], wait: vec![0; tasks] }
     }
 
+    /// No tasks yet, but room for so many.
+    pub(crate) fn with_room_for(tasks: usize) -> Self {
+        let column = || Vec::with_capacity(tasks);
+        Self { start: column(), end: column(), wait: column() }
+    }
+
+    /// Adds or removes tasks at the end.
+    pub(crate) fn resize(&mut self, tasks: usize) {
+        self.start.resize(tasks, 0);
+        self.end.resize(tasks, UNFINISHED);
+        self.wait.resize(tasks, 0);
+    }
+
     /// How much later the `count` tasks from `to` on are than those from `from` on; `None` if that
     /// differs from task to task.
     pub(crate) fn shift(&self, from: usize, to: usize, count: usize) -> Option<i64> {

@@ -132,6 +132,11 @@ impl Regressor {
         f64::from(self.base) + self.trees.iter().map(|tree| tree.predict(row)).sum::<f64>()
     }
 
+    /// What it says of every row, where there are no trees.
+    pub fn constant(&self) -> Option<f64> {
+        self.trees.is_empty().then_some(f64::from(self.base))
+    }
+
     /// Refuses what [`Regressor::predict`] could not walk: a model read from a file may hold
     /// anything.
     ///

@@ -117,7 +117,10 @@ impl Learned {
         if !beside.any {
             return by_formula;
         }
-        let over = self.trees.predict(&features(load, beside, device, by_formula));
+        let over = match self.trees.constant() {
+            Some(over) => over,
+            None => self.trees.predict(&features(load, beside, device, by_formula)),
+        };
         (by_formula * over.exp()).clamp(1.0, bound(load, beside))
     }
 }

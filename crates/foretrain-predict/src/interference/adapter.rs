@@ -6,8 +6,12 @@ use foretrain_cost::interference::{
     Activity, DeviceLimits, OverlapModel, SlowdownModel, TransferLoad,
 };
 use foretrain_sim::{Interference, TaskView};
+use smallvec::{SmallVec, smallvec};
 
 use super::loads::Loads;
+
+/// As many things seldom run at a time.
+const USUAL: usize = 8;
 
 /// A model that knows what each node of a job is.
 #[derive(Clone, Debug)]
@@ -37,13 +41,14 @@ impl Interference for DeviceSharing {
         if running.len() < 2 || !running.iter().any(TaskView::is_communication) {
             return;
         }
-        let known: Vec<(usize, Activity)> = running
+        let known: SmallVec<[(usize, Activity); USUAL]> = running
             .iter()
             .enumerate()
             .filter_map(|(at, task)| Some((at, self.activity(task)?)))
             .collect();
-        let activities: Vec<Activity> = known.iter().map(|&(_, activity)| activity).collect();
-        let mut slowdowns = vec![1.0; activities.len()];
+        let activities: SmallVec<[Activity; USUAL]> =
+            known.iter().map(|&(_, activity)| activity).collect();
+        let mut slowdowns: SmallVec<[f64; USUAL]> = smallvec![1.0; activities.len()];
         self.model.slowdowns(&self.device, &activities, &mut slowdowns);
         for ((at, _), slowdown) in known.into_iter().zip(slowdowns) {
             rates[at] = 1.0 / slowdown;

@@ -1,61 +1,86 @@
 //! Nodes of a step graph as loads on their device. Training and prediction both come by here, so
 //! a model never sees features made in two ways.
 
+use std::sync::Arc;
+
 use foretrain_core::Nanos;
 use foretrain_cost::KernelClass;
 use foretrain_cost::interference::{Activity, DeviceLimits, KernelLoad, TransferLoad};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{CollectiveKind, NodeId, NodeKind, QueueKind, StepGraph};
 use foretrain_hardware::Device;
+use rustc_hash::FxHashMap;
 
-/// The load of every node of a graph; `None` for what occupies no device.
+/// The loads of the nodes of a graph.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loads {
+    /// Of every node; `None` for what occupies no device.
     nodes: Vec<Option<Activity>>,
+    /// What stands for kernels, as far as it has them.
+    kernels: Option<Arc<Loads>>,
+    /// Of the nodes that `kernels` does not stand for.
+    others: FxHashMap<NodeId, Activity>,
 }
 
 impl Loads {
-    /// Loads with the graph's present times as times alone. `moving` tells which part of a
+    /// Loads of nodes that take as long as `work` says when alone. `moving` tells which part of a
     /// transfer's time moves data.
-    pub(crate) fn new(graph: &StepGraph, moving: impl Fn(NodeId) -> f64) -> Self {
-        let load = |id: NodeId| {
-            let queue = &graph.queues[graph.queue(id).index()];
-            if !matches!(queue.kind, QueueKind::Stream | QueueKind::Link) {
-                return None;
-            }
-            let alone = graph.work(id);
-            match graph.kind(id) {
-                NodeKind::Kernel | NodeKind::Copy => {
-                    Some(Activity::Kernel(kernel_load(graph, id, alone)))
-                }
-                NodeKind::Collective | NodeKind::PointToPoint => {
-                    let moving = moving(id);
-                    let load = transfer_load(graph, id, alone.scale(moving), moving);
-                    Some(Activity::Transfer(load))
-                }
-                _ => None,
-            }
+    pub(crate) fn new(
+        graph: &StepGraph,
+        work: impl Fn(NodeId) -> Nanos,
+        moving: impl Fn(NodeId) -> f64,
+    ) -> Self {
+        let load = |id| load(graph, id, work(id), moving(id));
+        Self { nodes: graph.node_ids().map(load).collect(), ..Self::default() }
+    }
+
+    /// The same with kernels as recorded, of whose time alone a round of estimates decided.
+    pub(crate) fn with_kernels_of(
+        recorded: Arc<Self>,
+        graph: &StepGraph,
+        work: impl Fn(NodeId) -> Nanos,
+        moving: impl Fn(NodeId) -> f64,
+    ) -> Self {
+        let is_recorded = |id: NodeId| {
+            let is_kernel = matches!(graph.kind(id), NodeKind::Kernel | NodeKind::Copy);
+            is_kernel && matches!(recorded.get(id), Some(Activity::Kernel(_)))
         };
-        Self { nodes: graph.node_ids().map(load).collect() }
+        let others = graph.node_ids().filter(|&id| !is_recorded(id));
+        let others =
+            others.filter_map(|id| Some((id, load(graph, id, work(id), moving(id))?))).collect();
+        Self { nodes: Vec::new(), kernels: Some(recorded), others }
     }
 
     pub(crate) fn get(&self, id: NodeId) -> Option<&Activity> {
-        self.nodes.get(id.index())?.as_ref()
-    }
-
-    /// The same with the kernels as `recorded`, of whose time alone a round of estimates decided.
-    pub(crate) fn with_kernels_of(mut self, recorded: &Self) -> Self {
-        for (own, recorded) in self.nodes.iter_mut().zip(&recorded.nodes) {
-            if let (Some(Activity::Kernel(_)), Some(Activity::Kernel(_))) = (&own, recorded) {
-                *own = *recorded;
-            }
+        match &self.kernels {
+            None => self.nodes.get(id.index())?.as_ref(),
+            Some(recorded) => match recorded.get(id) {
+                Some(load @ Activity::Kernel(_)) => Some(load),
+                _ => self.others.get(&id),
+            },
         }
-        self
     }
 
     /// Whether anything communicates on a device, beside which something could slow down.
     pub(crate) fn communicates(&self) -> bool {
-        self.nodes.iter().flatten().any(|load| matches!(load, Activity::Transfer(_)))
+        let mut all = self.nodes.iter().flatten().chain(self.others.values());
+        all.any(|load| matches!(load, Activity::Transfer(_)))
+    }
+}
+
+/// The load of a node that takes `alone` when nothing runs beside it; `None` for what occupies no
+/// device.
+fn load(graph: &StepGraph, id: NodeId, alone: Nanos, moving: f64) -> Option<Activity> {
+    let queue = &graph.queues[graph.queue(id).index()];
+    if !matches!(queue.kind, QueueKind::Stream | QueueKind::Link) {
+        return None;
+    }
+    match graph.kind(id) {
+        NodeKind::Kernel | NodeKind::Copy => Some(Activity::Kernel(kernel_load(graph, id, alone))),
+        NodeKind::Collective | NodeKind::PointToPoint => {
+            Some(Activity::Transfer(transfer_load(graph, id, alone.scale(moving), moving)))
+        }
+        _ => None,
     }
 }
 

@@ -53,7 +53,7 @@ fn graph(kernels: &[Vec<i64>], transfers: &[Vec<i64>]) -> StepGraph {
 }
 
 fn sharing(model: OverlapModel, graph: &StepGraph) -> DeviceSharing {
-    let loads = vec![Arc::new(Loads::new(graph, |_| 1.0))];
+    let loads = vec![Arc::new(Loads::new(graph, |id| graph.work(id), |_| 1.0))];
     DeviceSharing { model: Arc::new(model), device: A100, loads }
 }
 

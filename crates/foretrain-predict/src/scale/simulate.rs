@@ -90,7 +90,8 @@ impl Base<'_> {
         let steps = draft.steps();
         let Draft { replicas, positions, mut job, inserted, .. } = draft;
         set_communication(&mut job, &costs, |time| time.value);
-        let sharing = self.sharing(&job, &costs, &positions);
+        let work = |class: usize, id| job.classes[class].graph.work(id);
+        let sharing = self.sharing(&job, work, &costs, &positions);
         let (timeline, iteration, converged) =
             settled_timeline(&job, &costs, &inserted, sharing.clone())?;
         let (graph, class) = (&job.classes[0].graph, &timeline.classes[0]);
@@ -116,13 +117,19 @@ impl Base<'_> {
     }
 
     /// The model of things that share a device, if one was asked for.
-    pub(crate) fn sharing(&self, job: &Job, costs: &[Costs], positions: &[usize]) -> Sharing {
+    pub(crate) fn sharing(
+        &self,
+        job: &Job,
+        work: impl Fn(usize, NodeId) -> Nanos,
+        costs: &[Costs],
+        positions: &[usize],
+    ) -> Sharing {
         let (model, device) = self.interference.as_ref()?;
-        let recorded: Vec<_> = positions
+        let recorded = positions
             .iter()
             .map(|&at| self.is_same_device.then(|| self.ranks.classes[at].loads.clone()))
             .collect();
-        put_back(model, *device, job, costs, &recorded)
+        put_back(model, *device, job, work, costs, recorded)
     }
 
     /// The graphs that stand for a job of `gpus` devices.

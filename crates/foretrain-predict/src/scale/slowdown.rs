@@ -45,13 +45,9 @@ pub(super) fn take_out_slowdown(
 
 /// Loads with the times alone that are known so far.
 fn recorded_loads(class: &Class, alone: &FxHashMap<NodeId, Nanos>) -> Loads {
-    let mut graph = class.graph.clone();
-    for id in class.graph.node_ids() {
-        if let Some(&time) = alone.get(&id) {
-            graph.set_work(id, time);
-        }
-    }
-    Loads::new(&graph, |id| moving(class, id))
+    let graph = &class.graph;
+    let work = |id| alone.get(&id).copied().unwrap_or(graph.work(id));
+    Loads::new(graph, work, |id| moving(class, id))
 }
 
 /// Part of a recorded transfer's time in which it moved data.
@@ -102,27 +98,31 @@ fn describe(ranks: &Ranks, model: &OverlapModel, evidence: &mut Vec<Evidence>) {
     ));
 }
 
-/// The model over a job whose communication costs what `costs` say.
+/// The model over a job whose communication costs what `costs` say, and whose other nodes take
+/// what `work` says of their class.
 pub(super) fn put_back(
     model: &Arc<OverlapModel>,
     device: DeviceLimits,
     job: &Job,
+    work: impl Fn(usize, NodeId) -> Nanos,
     costs: &[Costs],
-    recorded: &[Option<Arc<Loads>>],
+    recorded: Vec<Option<Arc<Loads>>>,
 ) -> Sharing {
     let mut loads = Vec::new();
-    for ((class, costs), recorded) in job.classes.iter().zip(costs).zip(recorded) {
-        let moving: FxHashMap<NodeId, f64> = costs
-            .iter()
-            .map(|(id, cost)| {
-                let whole = (cost.time.value + cost.wait).nanos().max(1) as f64;
-                (*id, cost.time.value.nanos() as f64 / whole)
-            })
-            .collect();
-        let fresh = Loads::new(&class.graph, |id| moving.get(&id).copied().unwrap_or(1.0));
+    for (index, (class, recorded)) in job.classes.iter().zip(recorded).enumerate() {
+        let times: FxHashMap<NodeId, (Nanos, Nanos)> =
+            costs[index].iter().map(|(id, cost)| (*id, (cost.time.value, cost.wait))).collect();
+        let time = |id| match times.get(&id) {
+            Some(&(time, wait)) => time + wait,
+            None => work(index, id),
+        };
+        let moving = |id| {
+            let (time, wait) = times.get(&id).copied().unwrap_or((Nanos::ZERO, Nanos::ZERO));
+            time.nanos() as f64 / (time + wait).nanos().max(1) as f64
+        };
         loads.push(Arc::new(match recorded {
-            Some(recorded) => fresh.with_kernels_of(recorded),
-            None => fresh,
+            Some(recorded) => Loads::with_kernels_of(recorded, &class.graph, time, moving),
+            None => Loads::new(&class.graph, time, moving),
         }));
     }
     if !loads.iter().any(|loads| loads.communicates()) {

@@ -18,6 +18,8 @@ use crate::replay::{compile, not_simulated};
 
 /// Iterations that usually let the launch queue and the streams settle.
 const ITERATIONS: u32 = 8;
+/// Iterations after which the run may end if they repeat: the first has none to follow.
+const LEAST_ITERATIONS: u32 = 3;
 /// Tried when those did not suffice.
 const MORE_ITERATIONS: u32 = 32;
 /// Settled: successive steps differ by less than this fraction.
@@ -46,7 +48,9 @@ pub(crate) fn settled_timeline(
 
 /// What the engine is told of a job beyond its graphs.
 pub(crate) fn engine_options(job: &Job, costs: &[Costs], inserted: &[Applied]) -> SimOptions {
-    let mut options = SimOptions { fill_repeats: true, ..SimOptions::default() };
+    let overhang = inserted.iter().map(|applied| applied.overhang).max().unwrap_or(0);
+    let least = LEAST_ITERATIONS.saturating_add(overhang);
+    let mut options = SimOptions { until_repeats: Some(least), ..SimOptions::default() };
     for (class, applied) in inserted.iter().enumerate() {
         let queue = |&queue| QueueDiscipline { class, queue, discipline: Discipline::Priority };
         options.queue_disciplines.extend(applied.priority_queues.iter().map(queue));

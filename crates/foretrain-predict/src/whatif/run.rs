@@ -3,13 +3,17 @@
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Nanos, Result};
 use foretrain_graph::{Job, NodeId};
-use foretrain_sim::{Program, SimOptions};
+use foretrain_sim::{Program, SimOptions, Timeline};
+use rustc_hash::FxHashMap;
 
 use super::answer::Outcome;
 use super::sketch::Sketch;
 use crate::breakdown::Owner;
 use crate::scale::simulate::{busy, per_step, steady_step, window};
 use crate::scale::steady::{Sharing, engine_options, settle, settled, settled_step};
+
+/// How much longer communication takes than alone, where it does: by class and node.
+type Stretch = FxHashMap<(usize, NodeId), f64>;
 
 impl Sketch<'_> {
     /// Simulates the job. `before` is the baseline's step time, to which a modelled change's
@@ -24,7 +28,7 @@ impl Sketch<'_> {
             interference: self.sharing(),
             ..engine_options(self.job(), &self.costs, &self.ground.draft.inserted)
         };
-        self.set_communication(&mut program, |time| time.value);
+        self.set_communication(&mut program, |time| time.value, &Stretch::default());
         let source = &self.graph(0).meta.source;
         let (timeline, iteration, converged) =
             settle(&program, options.clone(), self.repeats(), source)?;
@@ -43,14 +47,19 @@ impl Sketch<'_> {
         let value = step.nanos().max(1) as f64;
         let mut communication: f64 = 0.0;
         if self.is_uncertain() {
+            let (options, stretch) = match options.interference {
+                Some(_) => (Self::frozen(options), self.freeze(&mut program, &timeline)),
+                None => (options, Stretch::default()),
+            };
             let ends: [fn(&Estimate<Nanos>) -> Nanos; 2] = [|time| time.low, |time| time.high];
             for end in ends {
-                self.set_communication(&mut program, end);
+                self.set_communication(&mut program, end, &stretch);
                 let end = settled_step(&program, options.clone(), self.repeats(), source)?;
                 let end = (per_step(end, steps) + straggling).nanos().max(1) as f64;
                 communication = communication.max((end / value).ln().abs() / Z80);
             }
         }
+        self.give_back(program);
         let straggling = 0.5 * straggling.nanos() as f64 / value;
         let saved = before.map_or(0.0, |before| (before - step).nanos() as f64 / value);
         let spread = self.base.spread.hypot(communication.hypot(straggling));
@@ -91,13 +100,8 @@ impl Sketch<'_> {
         if self.costs.iter().all(Vec::is_empty) {
             return None;
         }
-        let mut job = self.job().clone();
-        for (class, work) in job.classes.iter_mut().zip(&self.work) {
-            for (index, &work) in work.iter().enumerate() {
-                class.graph.set_work(NodeId::from_index(index), work);
-            }
-        }
-        self.base.sharing(&job, &self.costs, &self.positions)
+        let work = |class: usize, id: NodeId| self.work[class][id.index()];
+        self.base.sharing(self.job(), work, &self.costs, &self.positions)
     }
 
     /// Whether any communication's time is.
@@ -106,11 +110,55 @@ impl Sketch<'_> {
         costs.any(|(_, cost)| cost.time.low != cost.time.value || cost.time.high != cost.time.value)
     }
 
-    fn set_communication(&self, program: &mut Program, pick: impl Fn(&Estimate<Nanos>) -> Nanos) {
+    fn set_communication(
+        &self,
+        program: &mut Program,
+        pick: impl Fn(&Estimate<Nanos>) -> Nanos,
+        stretch: &Stretch,
+    ) {
         for (class, costs) in self.costs.iter().enumerate() {
             for (id, cost) in costs {
-                program.set_work(class, *id, pick(&cost.time) + cost.wait);
+                let time = pick(&cost.time) + cost.wait;
+                let time = match stretch.get(&(class, *id)) {
+                    Some(&by) => time.scale(by),
+                    None => time,
+                };
+                program.set_work(class, *id, time);
             }
         }
+    }
+
+    /// Gives all nodes the time that they took in a settled step, and tells how much longer than
+    /// alone communication took.
+    ///
+    /// The ends of the interval are of other times of communication. What things on one device
+    /// do to each other then is taken to be as it is at the usual times: the interval is
+    /// an estimate of spread, and this way a run costs a small part of one by the clock.
+    fn freeze(&self, program: &mut Program, timeline: &Timeline) -> Stretch {
+        let mut stretch = Stretch::default();
+        // Of a run that did not settle, the last step has nothing beside its end.
+        let iteration = timeline.iterations.saturating_sub(2);
+        for (class, times) in timeline.classes.iter().enumerate() {
+            for id in self.graph(class).node_ids() {
+                let row = times.row(iteration, id);
+                let took = times.end[row] - times.start[row] - times.wait[row];
+                let alone = program.work(class, id).unwrap_or(took);
+                if took == alone {
+                    continue;
+                }
+                if self.graph(class).kind(id).communicates() {
+                    let by = took.nanos() as f64 / alone.nanos().max(1) as f64;
+                    stretch.insert((class, id), by);
+                } else {
+                    program.set_work(class, id, took);
+                }
+            }
+        }
+        stretch
+    }
+
+    /// The options for a job whose nodes take what they took in a run under `options`.
+    fn frozen(options: SimOptions) -> SimOptions {
+        SimOptions { interference: None, resources: Vec::new(), demands: Vec::new(), ..options }
     }
 }

@@ -1,5 +1,7 @@
 //! A job with changes on top: only what differs from the shared ground is kept.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use foretrain_core::{Nanos, Result};
 use foretrain_graph::{Job, NodeId, NodeKind, NodeSet, StepGraph};
 use foretrain_sim::Program;
@@ -15,15 +17,27 @@ use crate::scale::steady::repeats;
 /// structure.
 pub(super) struct Ground {
     pub(super) draft: Draft,
-    pub(super) program: Program,
     pub(super) repeats: bool,
+    program: Program,
+    /// Copies that scenarios have given back: to copy a layout costs as much as a run of it.
+    spare: Mutex<Vec<Program>>,
 }
 
 impl Ground {
     pub(super) fn new(draft: Draft) -> Result<Self> {
         let program = compile(&draft.job, &draft.job.classes[0].graph.meta.source)?;
         let repeats = repeats(&draft.job);
-        Ok(Self { draft, program, repeats })
+        Ok(Self { draft, repeats, program, spare: Mutex::default() })
+    }
+
+    /// A copy of the layout, with any work.
+    fn lend(&self) -> Program {
+        let spare = self.spare().pop();
+        spare.unwrap_or_else(|| self.program.clone())
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<Program>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -151,7 +165,7 @@ impl<'a> Sketch<'a> {
     /// The program of the job with its present work outside communication.
     pub(super) fn program(&self) -> Result<Program> {
         let mut program = match &self.job {
-            None => self.ground.program.clone(),
+            None => self.ground.lend(),
             Some(job) => compile(job, &job.classes[0].graph.meta.source)?,
         };
         for (class, works) in self.work.iter().enumerate() {
@@ -160,5 +174,12 @@ impl<'a> Sketch<'a> {
             }
         }
         Ok(program)
+    }
+
+    /// Done with what [`program`](Self::program) gave.
+    pub(super) fn give_back(&self, program: Program) {
+        if self.job.is_none() {
+            self.ground.spare().push(program);
+        }
     }
 }
