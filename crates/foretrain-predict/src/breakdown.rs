@@ -158,14 +158,15 @@ pub fn segments(
     waits: &dyn Fn(NodeId) -> Nanos,
 ) -> Vec<Segment> {
     let has_device = graph.queues.iter().any(|queue| queue.kind == QueueKind::Stream);
-    let mut activities = Activities::default();
+    let mut activities = Activities::new(graph.queues.len());
     for (row, (&start, &end)) in class.start.iter().zip(&class.end).enumerate() {
         if end <= from || start >= to || end <= start {
             continue;
         }
         let id = NodeId::from_index(row % class.nodes);
+        let queue = graph.queue(id).index();
         let mut push = |owner: Owner, start: Nanos, end: Nanos| {
-            activities.push(owner, start.max(from), end.min(to));
+            activities.push(queue, owner, start.max(from), end.min(to));
         };
         match owner_of(graph, id, has_device) {
             Some(owner @ Owner::ExposedCommunication { .. }) => {
@@ -198,38 +199,50 @@ fn owner_of(graph: &StepGraph, id: NodeId, has_device: bool) -> Option<Owner> {
 }
 
 /// Who is active when.
-#[derive(Default)]
 struct Activities {
     owners: Vec<Owner>,
     index: BTreeMap<Owner, usize>,
-    /// Time, owner, and whether its activity begins (+1) or ends (-1).
-    changes: Vec<(Nanos, usize, i32)>,
+    /// By queue: time, owner, and whether its activity begins (+1) or ends (-1). Those of a queue
+    /// are nearly in order.
+    changes: Vec<Vec<(Nanos, usize, i32)>>,
 }
 
 impl Activities {
-    fn push(&mut self, owner: Owner, start: Nanos, end: Nanos) {
+    fn new(queues: usize) -> Self {
+        Self { owners: Vec::new(), index: BTreeMap::new(), changes: vec![Vec::new(); queues] }
+    }
+
+    fn push(&mut self, queue: usize, owner: Owner, start: Nanos, end: Nanos) {
         if end <= start {
             return;
         }
-        let owner = *self.index.entry(owner).or_insert_with_key(|owner| {
-            self.owners.push(owner.clone());
-            self.owners.len() - 1
-        });
-        self.changes.push((start, owner, 1));
-        self.changes.push((end, owner, -1));
+        let changes = &mut self.changes[queue];
+        // Most follow one of their own kind.
+        let last = changes.last().map(|&(_, last, _)| last);
+        let owner = match last.filter(|&last| self.owners[last] == owner) {
+            Some(last) => last,
+            None => *self.index.entry(owner).or_insert_with_key(|owner| {
+                self.owners.push(owner.clone());
+                self.owners.len() - 1
+            }),
+        };
+        changes.push((start, owner, 1));
+        changes.push((end, owner, -1));
     }
 
     /// Sweeps over time and charges the strongest owner that is active, [`Owner::Host`] if none
     /// is.
-    fn charge(mut self, from: Nanos, to: Nanos) -> Vec<Segment> {
-        self.changes.sort_unstable();
+    fn charge(self, from: Nanos, to: Nanos) -> Vec<Segment> {
+        let mut changes = self.changes.concat();
+        // This sort merges runs that are in order already.
+        changes.sort();
         // In order of precedence.
         let ranking: Vec<usize> = self.index.values().copied().collect();
         let mut active = vec![0i32; self.owners.len()];
         let mut segments: Vec<Segment> = Vec::new();
         let mut now = from;
         let end_of_time = (to, usize::MAX, 0);
-        for (at, owner, change) in self.changes.into_iter().chain([end_of_time]) {
+        for (at, owner, change) in changes.into_iter().chain([end_of_time]) {
             if at > now {
                 let strongest = ranking.iter().find(|&&o| active[o] > 0);
                 let charged = strongest.map_or(&Owner::Host, |&o| &self.owners[o]);

@@ -5,6 +5,7 @@ mod support;
 use std::path::PathBuf;
 
 use foretrain_core::{Bytes, Nanos};
+use foretrain_cost::interference::{Fixed, OverlapModel};
 use foretrain_graph::{
     CollectiveKind, Edge, EdgeKind, Group, Node, NodeId, NodeKind, QueueKind, StepGraph,
 };
@@ -74,6 +75,25 @@ fn the_same_setting_gives_what_predict_gives() {
         assert_eq!(outcome.breakdown, size.breakdown);
     }
     assert!(answer.scenarios[2].saving > Nanos::ZERO, "a faster device saves time");
+}
+
+/// The ends of the interval are simulated with the slow-downs of its middle.
+#[test]
+fn slow_downs_give_the_interval_that_predict_gives() {
+    let (_, recordings) = job(None);
+    let mut asked = options(&["gpus=24"]);
+    let model = Fixed::new(1.4, 1.2).expect("in range");
+    asked.predict.interference = Some(OverlapModel::Fixed(model));
+    let answer = what_if(&recordings, Catalogue::builtin(), &asked).unwrap();
+    let options = PredictOptions { gpus: vec![24], ..asked.predict };
+    let cluster = asked.cluster.expect("given");
+    let size =
+        predict(&recordings, &cluster, Catalogue::builtin(), &options).unwrap().sizes.remove(0);
+    let step = answer.scenarios[0].outcome.step_time;
+    assert_eq!(step.value, size.step_time.value);
+    for (ours, exact) in [(step.low, size.step_time.low), (step.high, size.step_time.high)] {
+        assert!(relative(ours, exact).abs() < 0.01, "{step:?} {:?}", size.step_time);
+    }
 }
 
 #[test]

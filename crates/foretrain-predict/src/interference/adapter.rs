@@ -10,8 +10,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::loads::Loads;
 
-/// As many things seldom run at a time.
-const USUAL: usize = 8;
+/// More seldom run at a time.
+const USUAL: usize = 4;
 
 /// A model that knows what each node of a job is.
 #[derive(Clone, Debug)]
@@ -41,16 +41,17 @@ impl Interference for DeviceSharing {
         if running.len() < 2 || !running.iter().any(TaskView::is_communication) {
             return;
         }
-        let known: SmallVec<[(usize, Activity); USUAL]> = running
-            .iter()
-            .enumerate()
-            .filter_map(|(at, task)| Some((at, self.activity(task)?)))
-            .collect();
-        let activities: SmallVec<[Activity; USUAL]> =
-            known.iter().map(|&(_, activity)| activity).collect();
+        let mut places: SmallVec<[usize; USUAL]> = SmallVec::new();
+        let mut activities: SmallVec<[Activity; USUAL]> = SmallVec::new();
+        for (at, task) in running.iter().enumerate() {
+            if let Some(activity) = self.activity(task) {
+                places.push(at);
+                activities.push(activity);
+            }
+        }
         let mut slowdowns: SmallVec<[f64; USUAL]> = smallvec![1.0; activities.len()];
         self.model.slowdowns(&self.device, &activities, &mut slowdowns);
-        for ((at, _), slowdown) in known.into_iter().zip(slowdowns) {
+        for (at, slowdown) in places.into_iter().zip(slowdowns) {
             rates[at] = 1.0 / slowdown;
         }
     }

@@ -7,7 +7,7 @@ use foretrain_core::stats::median;
 use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
 use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, Primitives, collective_time};
 use foretrain_graph::attributes::well_known;
-use foretrain_graph::{CollectiveKind, NodeId, NodeKind, Phase, StepGraph};
+use foretrain_graph::{CollectiveKind, GroupId, NodeId, NodeKind, Phase, StepGraph};
 use foretrain_rewrite::strategy::SyncCosts;
 use foretrain_rewrite::strategy::{Applied, Call, Cost as SyncCost, Registry, Scope, Strategy};
 use rustc_hash::FxHashMap;
@@ -126,19 +126,23 @@ impl Base<'_> {
         let Some(from) = self.from.as_ref().filter(|_| class.layout.synchronises()) else {
             return 1.0;
         };
-        let ratio = |id: NodeId| {
+        let mut fabrics: FxHashMap<GroupId, Option<Fabric>> = FxHashMap::default();
+        let mut ratio = |id: NodeId| {
             let node = graph.node(id);
             let call =
                 CollectiveCall { kind: node.collective?, bytes: node.bytes?, dtype: node.dtype };
-            let (placed, _) = class.layout.placements(graph, node.group?.index(), 1);
-            let fabric = Fabric::for_group(from, &placed).ok()?;
-            let modelled = collective_time(&call, &fabric).time.value.nanos();
+            let group = node.group?;
+            let fabric = fabrics.entry(group).or_insert_with(|| {
+                let (placed, _) = class.layout.placements(graph, group.index(), 1);
+                Fabric::for_group(from, &placed).ok()
+            });
+            let modelled = collective_time(&call, fabric.as_ref()?).time.value.nanos();
             let alone = class.alone.get(&id).copied().unwrap_or(1.0);
             let taken = class.transfers.of(id, node.work).scale(alone).nanos();
             (modelled > 0 && taken > 0).then(|| (taken as f64 / modelled as f64).ln())
         };
         let ratios: Vec<f64> =
-            synchronising(graph, &class.layout).into_iter().filter_map(ratio).collect();
+            synchronising(graph, &class.layout).into_iter().filter_map(&mut ratio).collect();
         median(&ratios).map_or(1.0, f64::exp)
     }
 
