@@ -139,10 +139,11 @@ fn steps_without_a_trace_are_predicted_as_well_as_claimed() {
         ("ddp-hkbu-one-8", 171, 5.0, 3.6),
         ("ddp-overlap-small", 38, 4.5, 2.0),
         ("ddp-pytorch", 8, 1.0, 1.0),
-        ("scaling-pollux", 5_000, 15.0, 12.5),
-        ("scaling-sia", 6_000, 10.5, 8.0),
-        ("scaling-elasticflow", 41, 15.5, 8.0),
-        ("scaling-gavel", 165, 20.0, 18.5),
+        ("scaling-pollux", 6_800, 9.0, 7.5),
+        ("scaling-sia", 6_800, 9.0, 6.5),
+        ("scaling-elasticflow", 41, 11.0, 7.0),
+        ("scaling-gavel", 165, 13.0, 12.0),
+        ("scaling-muri", 16, 7.5, 5.0),
     ] {
         let set = report.sets.iter().find(|set| set.name == name).expect(name);
         let scores = set.scores.expect(name);
