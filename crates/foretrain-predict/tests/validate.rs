@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use foretrain_predict::validate::{ValidateOptions, run, to_markdown};
+use foretrain_core::stats::median;
+use foretrain_predict::validate::{ValidateOptions, error_percent, run, to_markdown};
 
 fn data() -> Option<PathBuf> {
     let dir = std::env::var_os("FORETRAIN_DATA").map_or_else(
@@ -131,8 +132,8 @@ fn steps_without_a_trace_are_predicted_as_well_as_claimed() {
         return;
     };
     let sets = Some(vec!["ddp".to_owned(), "scaling".to_owned()]);
-    let report =
-        run(&ValidateOptions { data, sets, ..ValidateOptions::default() }, &|_| {}).expect("data");
+    let options = ValidateOptions { data, sets, rows: true, ..ValidateOptions::default() };
+    let report = run(&options, &|_| {}).expect("data");
     for (name, least_rows, most_mape, most_median) in [
         ("ddp-hkbu", 180, 8.5, 5.5),
         ("ddp-hkbu-own-4", 180, 5.5, 4.0),
@@ -150,4 +151,13 @@ fn steps_without_a_trace_are_predicted_as_well_as_claimed() {
         assert!(scores.n >= least_rows, "{name}: {scores:?}");
         assert!(scores.mape < most_mape && scores.median_ape < most_median, "{name}: {scores:?}");
     }
+    let placements = || report.sets.iter().filter(|set| set.name.starts_with("scaling-"));
+    let peaks = |note: &String| note.contains("strong-scaling curves");
+    assert_eq!(placements().filter(|set| set.notes.iter().any(peaks)).count(), 4);
+    let errors: Vec<f64> = placements()
+        .flat_map(|set| &set.rows)
+        .filter_map(|row| error_percent(row.predicted, row.measured).map(f64::abs))
+        .collect();
+    let overall = median(&errors).expect("rows");
+    assert!(overall < 6.5, "median of all placements: {overall}");
 }

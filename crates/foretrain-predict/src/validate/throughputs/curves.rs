@@ -1,15 +1,21 @@
 //! Strong scaling: whether curves keep their peak.
+//!
+//! A curve has one point for each number of nodes and GPUs, the median over the ways to place these: the
+//! best of many equal runs is the luckiest one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrain_core::stats::median;
 
 /// Throughputs this close to the best are no worse; runs of one placement differ as much.
 const AS_GOOD: f64 = 0.95;
 /// Curves with fewer sizes have no shape.
 const FEWEST_SIZES: usize = 3;
 
-/// A size of a job of fixed global batch. Higher is better.
+/// A placement of a job of fixed global batch and its throughput.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
+    pub(super) nodes: u32,
     pub(super) gpus: u32,
     pub(super) measured: f64,
     /// `None` where the measured throughput was given.
@@ -17,14 +23,16 @@ pub(super) struct Point {
 }
 
 /// Curves that were predicted to peak where they do, and all of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Kept {
     kept: usize,
     all: usize,
+    /// Sum over the curves of what the predicted peaks reach of the best measured throughput.
+    reached: f64,
 }
 
 /// Curves by whether more GPUs end up slower than fewer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Peaks {
     falling: Kept,
     rising: Kept,
@@ -34,10 +42,11 @@ impl Peaks {
     pub(super) fn of<'a>(curves: impl IntoIterator<Item = &'a [Point]>) -> Self {
         let mut peaks = Self::default();
         for curve in curves {
-            let Some((falls, kept)) = peak(curve) else { continue };
+            let Some(Peak { falls, reached }) = peak(curve) else { continue };
             let side = if falls { &mut peaks.falling } else { &mut peaks.rising };
             side.all += 1;
-            side.kept += usize::from(kept);
+            side.kept += usize::from(reached >= AS_GOOD);
+            side.reached += reached;
         }
         peaks
     }
@@ -46,39 +55,65 @@ impl Peaks {
     pub(super) fn sentence(self) -> Option<String> {
         let Self { falling, rising } = self;
         (falling.all + rising.all > 0).then(|| {
-            format!(
+            let mut sentence = format!(
                 "of {} strong-scaling curves (one global batch, three or more numbers of GPUs) that fall \
-                 by more than 5 % after their peak, {} are predicted to peak at a placement within 5 % \
-                 of the best measured throughput; of {} others, {}",
-                falling.all, falling.kept, rising.all, rising.kept
-            )
+                 by more than 5 % after their peak, {} are predicted to peak at a number of nodes and \
+                 GPUs whose measured throughput is within 5 % of the best",
+                falling.all, falling.kept
+            );
+            if falling.all > 0 {
+                let reached = 100.0 * falling.reached / falling.all as f64;
+                sentence += &format!(" (all of them reach {reached:.0} % of it in the mean)");
+            }
+            sentence + &format!("; of {} others, {}", rising.all, rising.kept)
         })
     }
 }
 
-impl Point {
-    fn expected(&self) -> f64 {
-        self.predicted.unwrap_or(self.measured)
-    }
+/// Medians over the placements of one number of nodes and GPUs.
+struct Size {
+    gpus: u32,
+    measured: f64,
+    expected: f64,
 }
 
-/// Whether a curve falls after its peak, and whether its predicted peak is as good as the measured one.
-/// `None` if it has no shape or nothing of it is predicted.
-fn peak(curve: &[Point]) -> Option<(bool, bool)> {
-    let by_measured = |a: &&Point, b: &&Point| a.measured.total_cmp(&b.measured);
-    let by_predicted = |a: &&Point, b: &&Point| a.expected().total_cmp(&b.expected());
-    let best = curve.iter().max_by(by_measured)?;
-    let chosen = curve.iter().max_by(by_predicted)?;
-    // The best placement of each size.
-    let mut sizes: BTreeMap<u32, f64> = BTreeMap::new();
+fn sizes(curve: &[Point]) -> Vec<Size> {
+    let mut placements: BTreeMap<(u32, u32), Vec<&Point>> = BTreeMap::new();
     for point in curve {
-        let size = sizes.entry(point.gpus).or_insert(0.0);
-        *size = size.max(point.measured);
+        placements.entry((point.gpus, point.nodes)).or_default().push(point);
     }
+    let size = |((gpus, _), points): ((u32, u32), Vec<&Point>)| {
+        let of = |value: fn(&Point) -> f64| {
+            median(&points.iter().map(|point| value(point)).collect::<Vec<f64>>())
+        };
+        let expected = of(|point| point.predicted.unwrap_or(point.measured))?;
+        Some(Size { gpus, measured: of(|point| point.measured)?, expected })
+    };
+    placements.into_iter().filter_map(size).collect()
+}
+
+#[derive(Debug, PartialEq)]
+struct Peak {
+    /// Whether more GPUs than at the measured peak are slower.
+    falls: bool,
+    /// Measured throughput at the predicted peak over the best.
+    reached: f64,
+}
+
+/// `None` for a curve that has no shape or of which nothing is predicted.
+fn peak(curve: &[Point]) -> Option<Peak> {
+    let sizes = sizes(curve);
+    let best = sizes.iter().max_by(|a, b| a.measured.total_cmp(&b.measured))?;
+    let chosen = sizes.iter().max_by(|a, b| a.expected.total_cmp(&b.expected))?;
     let enough = AS_GOOD * best.measured;
-    let falls = sizes.range(best.gpus..).any(|(_, &most)| most < enough);
+    let numbers: BTreeSet<u32> = sizes.iter().map(|size| size.gpus).collect();
+    // With more GPUs, whatever the number of nodes.
+    let is_enough =
+        |gpus: u32| sizes.iter().any(|size| size.gpus == gpus && size.measured >= enough);
+    let falls = numbers.range(best.gpus..).any(|&gpus| !is_enough(gpus));
     let asked = curve.iter().any(|point| point.predicted.is_some());
-    (asked && sizes.len() >= FEWEST_SIZES).then_some((falls, chosen.measured >= enough))
+    let reached = chosen.measured / best.measured;
+    (asked && numbers.len() >= FEWEST_SIZES).then_some(Peak { falls, reached })
 }
 
 #[cfg(test)]
@@ -86,8 +121,12 @@ mod tests {
     use super::*;
 
     fn curve(points: &[(u32, f64, f64)]) -> Vec<Point> {
-        let point =
-            |&(gpus, measured, predicted)| Point { gpus, measured, predicted: Some(predicted) };
+        let point = |&(gpus, measured, predicted): &(u32, f64, f64)| Point {
+            nodes: gpus.div_ceil(8),
+            gpus,
+            measured,
+            predicted: Some(predicted),
+        };
         points.iter().map(point).collect()
     }
 
@@ -102,15 +141,29 @@ mod tests {
         given.iter_mut().for_each(|point| point.predicted = None);
         let curves = [kept, missed, as_good, rising, short, given];
         let peaks = Peaks::of(curves.iter().map(Vec::as_slice));
-        assert_eq!(peaks.falling, Kept { kept: 2, all: 3 });
-        assert_eq!(peaks.rising, Kept { kept: 0, all: 1 });
-        assert!(peaks.sentence().expect("curves").contains("of 3 strong-scaling curves"));
+        assert_eq!((peaks.falling.kept, peaks.falling.all), (2, 3));
+        assert_eq!((peaks.rising.kept, peaks.rising.all), (0, 1));
+        let sentence = peaks.sentence().expect("curves");
+        // 100, 70 and 96 of 100.
+        assert!(sentence.contains("of 3 strong-scaling curves"), "{sentence}");
+        assert!(
+            sentence.contains("reach 89 %") && sentence.ends_with("of 1 others, 0"),
+            "{sentence}"
+        );
     }
 
     #[test]
-    fn a_poor_placement_of_a_larger_size_is_no_fall() {
-        let points = [(4, 80.0, 80.0), (8, 100.0, 100.0), (16, 60.0, 60.0), (16, 99.0, 99.0)];
-        assert_eq!(peak(&curve(&points)), Some((false, true)));
+    fn a_poor_placement_of_a_larger_number_of_gpus_is_no_fall() {
+        let mut points = curve(&[(4, 80.0, 80.0), (8, 100.0, 100.0), (16, 60.0, 60.0)]);
+        points.push(Point { nodes: 4, gpus: 16, measured: 99.0, predicted: None });
+        assert_eq!(peak(&points), Some(Peak { falls: false, reached: 1.0 }));
+    }
+
+    #[test]
+    fn the_luckiest_of_equal_placements_is_no_peak() {
+        let lucky = [(8, 90.0, 90.0), (8, 120.0, 90.0), (8, 88.0, 90.0)];
+        let points = [&[(4, 80.0, 80.0)], &lucky[..], &[(16, 100.0, 100.0)]].concat();
+        assert_eq!(peak(&curve(&points)), Some(Peak { falls: false, reached: 1.0 }));
     }
 
     #[test]

@@ -151,7 +151,7 @@ mod tests {
         let groups: Vec<&Group<'_>> = groups.iter().collect();
         let rates = rates(&groups);
         for (cell, rate) in cells {
-            assert!((rates[&cell] / rate - 1.0).abs() < 0.05, "{cell:?}: {}", rates[&cell]);
+            assert!((rates[&cell] / rate - 1.0).abs() < 0.06, "{cell:?}: {}", rates[&cell]);
         }
         // A new model's share follows from one node alone.
         let own = group("d", (1, 4), (0.05, 0.4), 4.0);

@@ -159,6 +159,7 @@ impl Seen {
         let global = row.batch * f64::from(row.gpus);
         let curve = format!("{} {} {} {global:.0}", row.source, row.device, row.model);
         self.curves.entry(curve).or_default().push(Point {
+            nodes: row.nodes,
             gpus: row.gpus,
             measured: global / row.seconds,
             predicted: predicted.map(|seconds| global / seconds),
