@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use foretrain_predict::validate::{ValidateOptions, run, to_markdown};
+use foretrain_core::stats::median;
+use foretrain_predict::validate::{ValidateOptions, error_percent, run, to_markdown};
 
 fn data() -> Option<PathBuf> {
     let dir = std::env::var_os("FORETRAIN_DATA").map_or_else(
@@ -131,22 +132,32 @@ fn steps_without_a_trace_are_predicted_as_well_as_claimed() {
         return;
     };
     let sets = Some(vec!["ddp".to_owned(), "scaling".to_owned()]);
-    let report =
-        run(&ValidateOptions { data, sets, ..ValidateOptions::default() }, &|_| {}).expect("data");
+    let options = ValidateOptions { data, sets, rows: true, ..ValidateOptions::default() };
+    let report = run(&options, &|_| {}).expect("data");
     for (name, least_rows, most_mape, most_median) in [
         ("ddp-hkbu", 180, 8.5, 5.5),
         ("ddp-hkbu-own-4", 180, 5.5, 4.0),
         ("ddp-hkbu-one-8", 171, 5.0, 3.6),
         ("ddp-overlap-small", 38, 4.5, 2.0),
         ("ddp-pytorch", 8, 1.0, 1.0),
-        ("scaling-pollux", 5_000, 15.0, 12.5),
-        ("scaling-sia", 6_000, 10.5, 8.0),
-        ("scaling-elasticflow", 41, 15.5, 8.0),
-        ("scaling-gavel", 165, 20.0, 18.5),
+        ("scaling-pollux", 6_800, 9.0, 7.5),
+        ("scaling-sia", 6_800, 9.0, 6.5),
+        ("scaling-elasticflow", 41, 11.0, 7.0),
+        ("scaling-gavel", 165, 13.0, 12.0),
+        ("scaling-muri", 16, 7.5, 5.0),
     ] {
         let set = report.sets.iter().find(|set| set.name == name).expect(name);
         let scores = set.scores.expect(name);
         assert!(scores.n >= least_rows, "{name}: {scores:?}");
         assert!(scores.mape < most_mape && scores.median_ape < most_median, "{name}: {scores:?}");
     }
+    let placements = || report.sets.iter().filter(|set| set.name.starts_with("scaling-"));
+    let peaks = |note: &String| note.contains("strong-scaling curves");
+    assert_eq!(placements().filter(|set| set.notes.iter().any(peaks)).count(), 4);
+    let errors: Vec<f64> = placements()
+        .flat_map(|set| &set.rows)
+        .filter_map(|row| error_percent(row.predicted, row.measured).map(f64::abs))
+        .collect();
+    let overall = median(&errors).expect("rows");
+    assert!(overall < 6.5, "median of all placements: {overall}");
 }

@@ -172,3 +172,42 @@ fn within(normal: &Normalised<'_>, gpus: u32) -> Result<(Estimate<f64>, String),
         (None, None) => Err("no point on one node".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::input::Known;
+    use super::super::{read, scaling};
+
+    /// A step of a fixed global batch whose synchronisation grows with the ranks.
+    fn step(gpus: u32) -> f64 {
+        let gpus = f64::from(gpus);
+        if gpus > 8.0 { 0.8 / gpus + 3e-4 * gpus } else { 0.8 / gpus }
+    }
+
+    #[test]
+    fn strong_scaling_peaks_where_the_truth_does() {
+        let points: String = [8, 16, 24, 40]
+            .map(|gpus| format!("[[point]]\ngpus = {gpus}\nvalue = {}\n", step(gpus)))
+            .concat();
+        let text = format!(
+            "unit = \"s/step\"\nask = [48, 64, 96, 128]\n[job]\ngpus_per_node = 8\n\
+             same_global_batch = true\ngradient_bytes = \"100 MB\"\n{points}"
+        );
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("runs.toml");
+        std::fs::write(&path, text).expect("file");
+        let input = read::read(&path, &Known::default()).expect("input");
+        let answer = scaling(&input).expect("answer");
+        let predicted: Vec<(u32, f64)> = answer.series[0]
+            .predictions
+            .iter()
+            .map(|one| (one.gpus, one.step.expect("a time").value.secs_f64()))
+            .collect();
+        assert_eq!(predicted.len(), 4);
+        for (gpus, seconds) in &predicted {
+            assert!((seconds / step(*gpus) - 1.0).abs() < 0.05, "{gpus}: {seconds}");
+        }
+        // The truth is fastest at 48 GPUs and slower with each larger number.
+        assert!(predicted.is_sorted_by(|a, b| a.1 < b.1), "{predicted:?}");
+    }
+}

@@ -79,7 +79,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 36] = [
+pub const SETS: [&dyn ValidationSet; 37] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -116,6 +116,7 @@ pub const SETS: [&dyn ValidationSet; 36] = [
     &throughputs::SIA,
     &throughputs::ELASTICFLOW,
     &throughputs::GAVEL,
+    &throughputs::MURI,
 ];
 
 const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab::DdpLab {

@@ -33,7 +33,11 @@ impl Measured {
         self.nodes == 1
     }
     pub(super) fn what(&self) -> String {
-        format!("{} GPUs as {}, batch {} each", self.gpus, self.placement, self.batch)
+        let Self { gpus, nodes, placement, batch, .. } = self;
+        match placement.as_str() {
+            "" => format!("{gpus} GPUs on {nodes} nodes, batch {batch} each"),
+            placement => format!("{gpus} GPUs as {placement}, batch {batch} each"),
+        }
     }
 }
 
@@ -100,27 +104,38 @@ fn parse(text: &str) -> Result<Vec<Measured>> {
     Ok(rows)
 }
 
-/// The median over rows of equal batch, between batches on a line, beyond them the nearest.
-pub(super) fn by_batch<'a>(
-    rows: impl Iterator<Item = &'a Measured>,
-    value: impl Fn(&Measured) -> Option<f64>,
-    batch: f64,
-) -> Option<f64> {
-    let mut points: Vec<(f64, f64)> =
-        rows.filter_map(|row| Some((row.batch, value(row)?))).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let medians: Vec<(f64, f64)> = points
-        .chunk_by(|a, b| a.0 == b.0)
-        .filter_map(|same| {
+/// A value by batch: medians over rows of equal batch.
+pub(super) struct ByBatch(Vec<(f64, f64)>);
+
+impl ByBatch {
+    pub(super) fn new<'a>(
+        rows: impl Iterator<Item = &'a Measured>,
+        value: impl Fn(&Measured) -> Option<f64>,
+    ) -> Self {
+        let mut points: Vec<(f64, f64)> =
+            rows.filter_map(|row| Some((row.batch, value(row)?))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let median_of = |same: &[(f64, f64)]| {
             let values: Vec<f64> = same.iter().map(|point| point.1).collect();
             Some((same.first()?.0, median(&values)?))
-        })
-        .collect();
-    let above = medians.partition_point(|point| point.0 < batch);
-    match (above.checked_sub(1).map(|i| medians[i]), medians.get(above)) {
-        (Some(a), Some(b)) => Some(a.1 + (batch - a.0) / (b.0 - a.0) * (b.1 - a.1)),
-        (Some(only), None) => Some(only.1),
-        (None, only) => only.map(|point| point.1),
+        };
+        Self(points.chunk_by(|a, b| a.0 == b.0).filter_map(median_of).collect())
+    }
+
+    /// Between batches on a line. Beyond them on the line through the outermost two, as far as a part
+    /// of the value stays fixed and the rest grows with the batch.
+    pub(super) fn at(&self, batch: f64) -> Option<f64> {
+        let points = &self.0;
+        let above = points.partition_point(|point| point.0 < batch);
+        let nearest = points.get(above).or(points.last())?;
+        // Two points around the batch, or the outermost two.
+        let from = above.saturating_sub(1).min(points.len().saturating_sub(2));
+        let [a, b, ..] = points[from..] else { return Some(nearest.1) };
+        let on_line = a.1 + (batch - a.0) / (b.0 - a.0) * (b.1 - a.1);
+        let inside = (a.0..=b.0).contains(&batch);
+        let (fixed, proportional) = (nearest.1, nearest.1 * batch / nearest.0);
+        let (low, high) = (fixed.min(proportional), fixed.max(proportional));
+        Some(if inside { on_line } else { on_line.clamp(low, high) })
     }
 }
 
@@ -141,16 +156,24 @@ mod tests {
     }
 
     #[test]
-    fn values_lie_between_batches() {
+    fn values_lie_on_lines_through_batches() {
         let rows = parse(&format!(
-            "{HEAD}m,T4,1,4,1,s/step,s,1,1,,yes\nm,T4,1,4,3,s/step,s,1,1,,yes\nm,T4,1,8,6,s/step,s,1,1,,yes\n"
+            "{HEAD}m,T4,1,4,1,s/step,s,1,1,,yes\nm,T4,1,4,3,s/step,s,1,1,,yes\nm,T4,1,8,3,s/step,s,1,1,,yes\n"
         ))
         .unwrap();
-        let at = |batch| by_batch(rows.iter(), |row| Some(row.seconds), batch);
-        assert_eq!(
-            [at(4.0), at(6.0), at(100.0), at(1.0)],
-            [Some(2.0), Some(4.0), Some(6.0), Some(2.0)]
-        );
-        assert_eq!(by_batch(std::iter::empty(), |row| Some(row.seconds), 1.0), None);
+        let values = ByBatch::new(rows.iter(), |row| Some(row.seconds));
+        let at = [4.0, 6.0, 8.0, 12.0, 2.0].map(|batch| values.at(batch));
+        assert_eq!(at, [Some(2.0), Some(2.5), Some(3.0), Some(4.0), Some(1.5)]);
+        assert_eq!(ByBatch::new(std::iter::empty(), |row| Some(row.seconds)).at(1.0), None);
+    }
+
+    #[test]
+    fn no_line_leads_below_nothing_or_past_proportion() {
+        let of = |points: &[(f64, f64)], batch| ByBatch(points.to_vec()).at(batch);
+        // A line through the origin's other side is held at proportion, a falling one at the nearest.
+        assert_eq!(of(&[(4.0, 2.0), (8.0, 6.0)], 1.0), Some(0.5));
+        assert_eq!(of(&[(4.0, 2.0), (8.0, 6.0)], 100.0), Some(75.0));
+        assert_eq!(of(&[(4.0, 3.0), (8.0, 2.0)], 16.0), Some(2.0));
+        assert_eq!(of(&[(4.0, 3.0)], 16.0), Some(3.0));
     }
 }

@@ -4,7 +4,7 @@
 use foretrain_core::stats::median;
 
 use super::Prediction;
-use super::table::{Measured, by_batch};
+use super::table::{ByBatch, Measured};
 
 /// Others' growth is taken from at least so many models.
 const FEWEST_OTHERS: usize = 2;
@@ -44,5 +44,6 @@ fn on_one_node(row: &Measured, rows: &[Measured]) -> Option<f64> {
     let equal = own().any(|other| other.gpus == row.gpus);
     let most = own().map(|other| other.gpus).max()?;
     let gpus = if equal { row.gpus } else { most };
-    by_batch(own().filter(|other| other.gpus == gpus), |other| Some(other.seconds), row.batch)
+    ByBatch::new(own().filter(|other| other.gpus == gpus), |other| Some(other.seconds))
+        .at(row.batch)
 }
