@@ -74,7 +74,7 @@ impl Roles {
 }
 
 /// Runs a program whose queues are free at the times in `free`. With `least`, only until iterations
-/// repeat, but so many of them.
+/// repeat, but so many of them. Times go to the empty `columns`.
 pub(crate) fn run(
     program: &Program,
     order: &Order,
@@ -82,8 +82,10 @@ pub(crate) fn run(
     free: &[i64],
     sharers: Sharers<'_>,
     least: Option<usize>,
+    mut columns: Columns,
 ) -> Columns {
     let nodes = program.node_count();
+    columns.reserve(nodes * iterations);
     let mut contended = Contended {
         program,
         order,
@@ -91,7 +93,7 @@ pub(crate) fn run(
         iterations,
         roles: Roles::new(program, order, &sharers),
         now: 0,
-        columns: Columns::with_room_for(nodes * iterations),
+        columns,
         pending: Vec::with_capacity(nodes * iterations),
         gatherings: vec![Gathering::default(); program.meetings.len() * iterations],
         events: BinaryHeap::new(),

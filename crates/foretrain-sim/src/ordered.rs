@@ -179,16 +179,17 @@ fn units(program: &Program) -> Option<Vec<u32>> {
 }
 
 /// Runs a program whose queues are free at the times in `free`. With `least`, only until iterations
-/// repeat, but so many of them.
+/// repeat, but so many of them. Times go to the empty `columns`.
 pub(crate) fn run(
     program: &Program,
     order: &Order,
     iterations: usize,
     free: &[i64],
     least: Option<usize>,
+    mut columns: Columns,
 ) -> Columns {
     let nodes = program.node_count();
-    let mut columns = Columns::with_room_for(nodes * iterations);
+    columns.reserve(nodes * iterations);
     let mut settled = Settled::default();
     for iteration in 0..iterations {
         columns.resize((iteration + 1) * nodes);

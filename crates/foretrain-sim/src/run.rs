@@ -39,7 +39,16 @@ impl Program {
     /// # Errors
     /// If an option is out of range, the run too large, or tasks wait for each other for ever.
     pub fn run(&self, options: &SimOptions) -> Result<Timeline, SimError> {
-        let columns = self.columns(self.setup(options)?)?;
+        self.run_in(options, Timeline::default())
+    }
+
+    /// The same in the memory of a timeline that is no longer needed: fresh memory costs a good
+    /// part of a run.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_in(&self, options: &SimOptions, spare: Timeline) -> Result<Timeline, SimError> {
+        let columns = self.columns(self.setup(options)?, spare)?;
         let iterations = columns.end.len().checked_div(self.node_count());
         Ok(self.timeline(columns, iterations.unwrap_or(options.iterations as usize)))
     }
@@ -56,7 +65,7 @@ impl Program {
             let finish: Vec<Nanos> = ends.into_iter().map(Nanos::from_nanos).collect();
             return Ok(SteadyStep::of(&finish));
         }
-        let columns = self.columns(setup)?;
+        let columns = self.columns(setup, Timeline::default())?;
         let latest = |ends: &[i64]| ends.iter().copied().max().map(Nanos::from_nanos);
         let nodes = self.node_count().max(1);
         let finish: Vec<Nanos> = columns.end.chunks(nodes).filter_map(latest).collect();
@@ -99,16 +108,17 @@ impl Program {
         })
     }
 
-    fn columns(&self, setup: Setup<'_>) -> Result<Columns, SimError> {
+    fn columns(&self, setup: Setup<'_>, spare: Timeline) -> Result<Columns, SimError> {
+        let spare = Columns::in_memory_of(spare);
         let Setup { tasks, iterations, free, noise, disciplines, sharers, order, is_fast, least } =
             setup;
         let (columns, finished) = match order {
             // Nothing waits in a circle where there is an order.
             Some(order) if sharers.is_empty() => {
-                return Ok(ordered::run(self, order, iterations, &free, least));
+                return Ok(ordered::run(self, order, iterations, &free, least, spare));
             }
             Some(order) => {
-                return Ok(contended::run(self, order, iterations, &free, sharers, least));
+                return Ok(contended::run(self, order, iterations, &free, sharers, least, spare));
             }
             None if is_fast => fast::run(self, iterations, free, noise),
             None => general::run(self, iterations, &free, noise, disciplines, sharers),

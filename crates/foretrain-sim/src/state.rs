@@ -1,8 +1,12 @@
 //! What several paths keep.
 
+use foretrain_core::Nanos;
+
 use crate::program::Program;
+use crate::timeline::Timeline;
 
 /// Times per task, in order of iteration and slot.
+#[derive(Default)]
 pub(crate) struct Columns {
     /// Ready time until the task starts, then its start.
     pub(crate) start: Vec<i64>,
@@ -18,10 +22,22 @@ impl Columns {
         Self { start: vec![0; tasks], end: vec![UNFINISHED; tasks], wait: vec![0; tasks] }
     }
 
-    /// No tasks yet, but room for so many.
-    pub(crate) fn with_room_for(tasks: usize) -> Self {
-        let column = || Vec::with_capacity(tasks);
-        Self { start: column(), end: column(), wait: column() }
+    /// The memory of a timeline, without its times.
+    pub(crate) fn in_memory_of(timeline: Timeline) -> Self {
+        let empty = |mut column: Vec<Nanos>| -> Vec<i64> {
+            column.clear();
+            // Keeps the allocation.
+            column.into_iter().map(Nanos::nanos).collect()
+        };
+        let class = timeline.classes.into_iter().next().unwrap_or_default();
+        Self { start: empty(class.start), end: empty(class.end), wait: empty(class.wait) }
+    }
+
+    /// Makes room for so many tasks.
+    pub(crate) fn reserve(&mut self, tasks: usize) {
+        for column in [&mut self.start, &mut self.end, &mut self.wait] {
+            column.reserve(tasks.saturating_sub(column.len()));
+        }
     }
 
     /// Adds or removes tasks at the end.

@@ -4,7 +4,7 @@ use foretrain_core::Nanos;
 use foretrain_graph::NodeId;
 
 /// The result of a run. Times count from the start of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// One entry per rank class, in the order of the job.
     pub classes: Vec<ClassTimeline>,

@@ -264,6 +264,7 @@ proptest! {
         let program = Program::compile(&job).unwrap();
         let steady = program.steady_step(&options(iterations)).unwrap();
         prop_assert_eq!(steady, auto.steady_step_time());
+        prop_assert_eq!(&program.run_in(&options(iterations), auto.clone()).unwrap(), &auto);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) fn settled_timeline(
     let source = &job.classes[0].graph.meta.source;
     let program = compile(job, source)?;
     let options = SimOptions { interference: sharing, ..engine_options(job, costs, inserted) };
-    settle(&program, options, repeats(job), source)
+    settle(&program, options, repeats(job), source, Timeline::default())
 }
 
 /// What the engine is told of a job beyond its graphs.
@@ -66,15 +66,19 @@ pub(crate) fn repeats(job: &Job) -> bool {
     job.classes.iter().any(repeats)
 }
 
-/// Runs a job until its step time has settled: the timeline, the step, and whether it has.
+/// Runs a job until its step time has settled: the timeline (in the memory of `spare`), the step,
+/// and whether it has.
 pub(crate) fn settle(
     program: &Program,
     options: SimOptions,
     repeats: bool,
     source: &str,
+    mut spare: Timeline,
 ) -> Result<(Timeline, Nanos, bool)> {
     until_settled(options, repeats, |options| {
-        let timeline = program.run(options).map_err(|e| not_simulated(&e, source))?;
+        let timeline = program
+            .run_in(options, std::mem::take(&mut spare))
+            .map_err(|e| not_simulated(&e, source))?;
         let steady = timeline.steady_step_time();
         Ok((timeline, steady))
     })
@@ -96,7 +100,7 @@ pub(crate) fn settled_step(
 fn until_settled<T>(
     mut options: SimOptions,
     repeats: bool,
-    run: impl Fn(&SimOptions) -> Result<(T, SteadyStep)>,
+    mut run: impl FnMut(&SimOptions) -> Result<(T, SteadyStep)>,
 ) -> Result<(T, Nanos, bool)> {
     // Of one pass nobody knows how the next follows it.
     options.iterations = if repeats { ITERATIONS } else { 1 };

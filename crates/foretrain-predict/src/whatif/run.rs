@@ -13,7 +13,7 @@ use crate::scale::simulate::{busy, per_step, steady_step, window};
 use crate::scale::steady::{Sharing, engine_options, settle, settled, settled_step};
 
 /// How much longer communication takes than alone, where it does: by class and node.
-type Stretch = FxHashMap<(usize, NodeId), f64>;
+type Lost = FxHashMap<(usize, NodeId), Nanos>;
 
 impl Sketch<'_> {
     /// Simulates the job. `before` is the baseline's step time, to which a modelled change's
@@ -23,15 +23,15 @@ impl Sketch<'_> {
         before: Option<Nanos>,
         replica_batch: Option<f64>,
     ) -> Result<Outcome> {
-        let mut program = self.program()?;
+        let (mut program, spare) = self.program()?;
         let options = SimOptions {
             interference: self.sharing(),
             ..engine_options(self.job(), &self.costs, &self.ground.draft.inserted)
         };
-        self.set_communication(&mut program, |time| time.value, &Stretch::default());
+        self.set_communication(&mut program, |time| time.value, &Lost::default());
         let source = &self.graph(0).meta.source;
         let (timeline, iteration, converged) =
-            settle(&program, options.clone(), self.repeats(), source)?;
+            settle(&program, options.clone(), self.repeats(), source, spare)?;
         let steps = self.ground.draft.steps();
         let settled = per_step(iteration, steps);
         let (graph, class) = (self.graph(0), &timeline.classes[0]);
@@ -47,19 +47,19 @@ impl Sketch<'_> {
         let value = step.nanos().max(1) as f64;
         let mut communication: f64 = 0.0;
         if self.is_uncertain() {
-            let (options, stretch) = match options.interference {
+            let (options, lost) = match options.interference {
                 Some(_) => (Self::frozen(options), self.freeze(&mut program, &timeline)),
-                None => (options, Stretch::default()),
+                None => (options, Lost::default()),
             };
             let ends: [fn(&Estimate<Nanos>) -> Nanos; 2] = [|time| time.low, |time| time.high];
             for end in ends {
-                self.set_communication(&mut program, end, &stretch);
+                self.set_communication(&mut program, end, &lost);
                 let end = settled_step(&program, options.clone(), self.repeats(), source)?;
                 let end = (per_step(end, steps) + straggling).nanos().max(1) as f64;
                 communication = communication.max((end / value).ln().abs() / Z80);
             }
         }
-        self.give_back(program);
+        self.give_back(program, timeline);
         let straggling = 0.5 * straggling.nanos() as f64 / value;
         let saved = before.map_or(0.0, |before| (before - step).nanos() as f64 / value);
         let spread = self.base.spread.hypot(communication.hypot(straggling));
@@ -114,15 +114,17 @@ impl Sketch<'_> {
         &self,
         program: &mut Program,
         pick: impl Fn(&Estimate<Nanos>) -> Nanos,
-        stretch: &Stretch,
+        lost: &Lost,
     ) {
         for (class, costs) in self.costs.iter().enumerate() {
             for (id, cost) in costs {
+                let alone = cost.time.value + cost.wait;
                 let time = pick(&cost.time) + cost.wait;
-                let time = match stretch.get(&(class, *id)) {
-                    Some(&by) => time.scale(by),
-                    None => time,
-                };
+                let lost = lost.get(&(class, *id)).copied().unwrap_or(Nanos::ZERO);
+                // What is longer shows, beside nothing that could slow it down; what is shorter
+                // has less beside it.
+                let part = time.nanos() as f64 / alone.nanos().max(1) as f64;
+                let time = time + lost.scale(part.min(1.0));
                 program.set_work(class, *id, time);
             }
         }
@@ -134,8 +136,8 @@ impl Sketch<'_> {
     /// The ends of the interval are of other times of communication. What things on one device
     /// do to each other then is taken to be as it is at the usual times: the interval is
     /// an estimate of spread, and this way a run costs a small part of one by the clock.
-    fn freeze(&self, program: &mut Program, timeline: &Timeline) -> Stretch {
-        let mut stretch = Stretch::default();
+    fn freeze(&self, program: &mut Program, timeline: &Timeline) -> Lost {
+        let mut lost = Lost::default();
         // Of a run that did not settle, the last step has nothing beside its end.
         let iteration = timeline.iterations.saturating_sub(2);
         for (class, times) in timeline.classes.iter().enumerate() {
@@ -147,14 +149,13 @@ impl Sketch<'_> {
                     continue;
                 }
                 if self.graph(class).kind(id).communicates() {
-                    let by = took.nanos() as f64 / alone.nanos().max(1) as f64;
-                    stretch.insert((class, id), by);
+                    lost.insert((class, id), took - alone);
                 } else {
                     program.set_work(class, id, took);
                 }
             }
         }
-        stretch
+        lost
     }
 
     /// The options for a job whose nodes take what they took in a run under `options`.
