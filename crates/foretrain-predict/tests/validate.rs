@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use foretrain_core::stats::median;
-use foretrain_predict::validate::{ValidateOptions, error_percent, run, to_markdown};
+use foretrain_predict::validate::{Row, ValidateOptions, error_percent, run, to_markdown};
 
 fn data() -> Option<PathBuf> {
     let dir = std::env::var_os("FORETRAIN_DATA").map_or_else(
@@ -160,4 +160,31 @@ fn steps_without_a_trace_are_predicted_as_well_as_claimed() {
         .collect();
     let overall = median(&errors).expect("rows");
     assert!(overall < 6.5, "median of all placements: {overall}");
+}
+
+#[test]
+fn overlapped_kernels_are_predicted_as_well_as_claimed() {
+    let Some(data) = data() else {
+        println!("skipped: no validation data (set FORETRAIN_DATA)");
+        return;
+    };
+    let sets = Some(vec!["interference-traces".to_owned()]);
+    let options = ValidateOptions { data, sets, rows: true, ..ValidateOptions::default() };
+    let report = run(&options, &|_| {}).expect("data");
+    let set = &report.sets[0];
+    let (scores, none) = (set.scores.expect("rows"), set.reference.as_ref().expect("no slow-down"));
+    assert!(scores.n >= 700 && scores.mape < 0.8 * none.mape, "{scores:?} {none:?}");
+    // Of the time that overlapped runs take together, the mean error over recordings.
+    let total_off = |predicted: fn(&Row) -> f64| {
+        let files: Vec<&[Row]> = set.rows.chunk_by(|a, b| a.group == b.group).collect();
+        let off = |rows: &&[Row]| {
+            let sum = |time: fn(&Row) -> f64| rows.iter().map(time).sum::<f64>();
+            (sum(predicted) / sum(|row| row.measured) - 1.0).abs()
+        };
+        files.iter().map(off).sum::<f64>() / files.len() as f64
+    };
+    let model = total_off(|row| row.predicted);
+    let none = total_off(|row| row.reference.expect("no slow-down"));
+    assert!(model < 0.06 && model < 0.5 * none, "{model} {none}");
+    assert_eq!(set.notes.len(), 4, "{:?}", set.notes);
 }

@@ -64,7 +64,7 @@ fn one_wave_of_matrix_tiles_needs_a_second_round() {
 #[test]
 fn a_waiting_collective_holds_multiprocessors_but_moves_nothing() {
     let copy = kernel(KernelClass::Elementwise, 200, 100_000);
-    let model = Analytic::default();
+    let model = Analytic::default().with_launch_delay(Nanos::ZERO);
     let moving = slowdowns(&model, &pair(copy, transfer(512, 2_000, 24, 1.0)));
     let waiting = slowdowns(&model, &pair(copy, transfer(512, 2_000, 24, 0.0)));
     assert!(moving[0] > 1.05, "{moving:?}");
@@ -74,12 +74,15 @@ fn a_waiting_collective_holds_multiprocessors_but_moves_nothing() {
 #[test]
 fn short_kernels_feel_the_launch_delay() {
     let model = Analytic::default().with_launch_delay(Nanos::from_micros(2));
-    let slow = |micros| {
+    let slow = |micros, moving| {
         let small = kernel(KernelClass::Reduction, micros, 1);
-        slowdowns(&model, &pair(small, transfer(1, 5_000, 2, 1.0)))[0]
+        slowdowns(&model, &pair(small, transfer(1, 5_000, 2, moving)))[0]
     };
-    assert!((slow(4) - 1.5).abs() < 0.01, "{}", slow(4));
-    assert!((slow(400) - 1.005).abs() < 0.001, "{}", slow(400));
+    // Collectives that wait for other ranks spin, and delay kernels all the same.
+    for moving in [0.0, 1.0] {
+        assert!((slow(4, moving) - 1.5).abs() < 0.01, "{}", slow(4, moving));
+        assert!((slow(400, moving) - 1.005).abs() < 0.001, "{}", slow(400, moving));
+    }
 }
 
 #[test]

@@ -7,12 +7,13 @@ use foretrain_cost::interference::{
     Analytic, Domain, Learned, ModelFile, OverlapModel, OverlapSample, TrainedOn,
 };
 
+use super::accuracy::{Accuracy, Timed};
 use super::alone::Alone;
 use super::pairs::{PairRow, Pairs};
-use super::samples::Samples;
+use super::samples::{Sample, Samples};
 
 /// What every comparison stands beside: as if nothing slowed down, and a constant factor.
-const CONSTANT: f64 = 1.3;
+pub(crate) const CONSTANT: f64 = 1.3;
 /// Fewer samples are not worth trees.
 const FEWEST_SAMPLES: usize = 40;
 /// Launch delays that are tried: so many steps of so much.
@@ -64,7 +65,7 @@ pub struct Predicted<'a> {
     /// The recording's position.
     pub recording: usize,
     /// What was predicted.
-    pub sample: &'a super::Sample,
+    pub sample: &'a Sample,
     /// With the formula, its constants from the other recordings.
     pub formula: Nanos,
     /// With trees fitted to the other recordings.
@@ -192,12 +193,15 @@ fn fit_formula(recordings: &[&Samples], which: &[usize]) -> Analytic {
     best.filter(|_| !which.is_empty()).map_or(default, |(_, formula)| formula)
 }
 
-/// A model's mean relative error on a recording, by how much the recording has to say.
+/// A model's error on a recording's kernels, by how much the recording has to say. Equal kernels are
+/// summed: steps depend on sums, and single runs of short kernels on what they chance to meet.
 fn loss(recording: &Samples, model: &OverlapModel) -> f64 {
-    let overlaps = recording.samples.iter().map(|sample| &sample.overlap);
-    let errors: Vec<f64> =
-        overlaps.map(|overlap| error(overlap.predict(model), overlap.recorded)).collect();
-    voice(recording) * mean(&errors).unwrap_or(0.0)
+    let rows: Vec<Timed<'_>> = recording
+        .samples
+        .iter()
+        .map(|sample| Timed::new(0, sample, sample.overlap.predict(model)))
+        .collect();
+    voice(recording) * Accuracy::of(&rows).map_or(0.0, |accuracy| accuracy.by_kernel)
 }
 
 /// Each recording counts as much as any other, however many kernels it has, unless it has few.

@@ -1,6 +1,7 @@
 //! Computation and communication that slow each other down: what a step's nodes are to the models
 //! of [`foretrain_cost::interference`], samples of it in recordings, and fitting models to them.
 
+pub mod accuracy;
 mod adapter;
 pub mod alone;
 pub mod calibrate;

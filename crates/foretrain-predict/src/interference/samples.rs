@@ -26,6 +26,9 @@ use crate::scale::Origin;
 pub struct Sample {
     /// Step and kernel, for people.
     pub what: String,
+    /// Which kernel of the recording it is: runs of one name, grid, block and shapes, at whatever
+    /// place of a step, have the same number.
+    pub kernel: usize,
     /// Its times and features.
     pub overlap: OverlapSample,
 }
@@ -35,7 +38,7 @@ pub struct Sample {
 pub struct Samples {
     /// The recording's file.
     pub source: String,
-    /// In order of time.
+    /// Runs of one kernel at one place of the step together.
     pub samples: Vec<Sample>,
     /// Why there are none, or what was left out; lowercase fragments.
     pub notes: Vec<String>,
@@ -96,7 +99,10 @@ pub fn samples(recording: &Recording, catalogue: &Catalogue) -> Samples {
     }
     let tick = tick(recording);
     let (mut spread, mut short) = (0, 0);
-    for ((_, _), runs) in runs {
+    let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
+    for ((same, _), runs) in runs {
+        let next = numbers.len();
+        let number = *numbers.entry(same).or_insert(next);
         let alone: Vec<f64> = runs
             .iter()
             .filter(|run| run.overlapped == 0.0)
@@ -120,7 +126,7 @@ pub fn samples(recording: &Recording, catalogue: &Catalogue) -> Samples {
             let graph = &recording.graphs[run.step];
             let Some(transfer) = run.beside else { continue };
             let kernel = kernel_load(graph, run.node, Nanos::from_nanos_f64(usual));
-            found.samples.push(sample(recording, run, device, kernel, transfer));
+            found.samples.push(sample(recording, run, number, device, kernel, transfer));
         }
     }
     let mut note = |count: usize, why: &str| {
@@ -136,6 +142,7 @@ pub fn samples(recording: &Recording, catalogue: &Catalogue) -> Samples {
 fn sample(
     recording: &Recording,
     run: &Run,
+    number: usize,
     device: DeviceLimits,
     kernel: KernelLoad,
     beside: TransferLoad,
@@ -145,7 +152,7 @@ fn sample(
     let step = recording.steps.steps.get(run.step).map_or("step", |step| step.name.as_str());
     let overlapped = run.overlapped.min(1.0);
     let overlap = OverlapSample { device, kernel, beside, overlapped, recorded: run.time };
-    Sample { what: format!("{step}: {name}"), overlap }
+    Sample { what: format!("{step}: {name}"), kernel: number, overlap }
 }
 
 /// When a node occupied its device.

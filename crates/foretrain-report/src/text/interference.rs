@@ -20,7 +20,7 @@ pub fn calibrate_interference(
         let rows = domain.trained_on.rows;
         sheet.field("fitted to", &format!("{rows} runs of kernels"));
         let delay = domain.model.formula().launch_delay();
-        sheet.field("launches", &format!("{delay} later beside communication that moves data"));
+        sheet.field("launches", &format!("{delay} later beside communication"));
     }
     if let Some(domain) = &calibration.file.colocation {
         let (sliced, mps) = (domain.model.time_sliced, domain.model.mps);
