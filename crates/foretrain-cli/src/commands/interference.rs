@@ -22,8 +22,8 @@ use crate::failure::Result;
 use crate::output::{Output, write_file};
 use crate::progress::Reading;
 
-/// What `predict` uses unless told otherwise: on recordings that no model was fitted to, none did
-/// better than leaving times as they are (see `docs/interference.md`).
+/// What `predict` uses unless told otherwise: models have been held against too few recordings yet
+/// (see `docs/interference.md`).
 pub(crate) const USUAL: &str = "none";
 
 /// A model as named on the command line.
