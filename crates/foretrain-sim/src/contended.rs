@@ -293,11 +293,8 @@ impl Contended<'_> {
         let program = self.program;
         let task = self.activities[leader as usize].task as usize;
         let (base, slot) = (task - task % self.nodes, task % self.nodes);
-        let own = [slot as u32];
-        let members = match program.meetings.of[slot] {
-            NONE => &own[..],
-            meeting => program.meetings.members(meeting as usize),
-        };
+        let slot = slot as u32;
+        let members = program.meetings.together(&slot);
         self.fluid.finish(leader, members);
         for &member in members {
             let (task, slot) = (base + member as usize, member as usize);

@@ -259,11 +259,8 @@ impl General<'_> {
         let program = self.program;
         let task = self.activities[leader as usize].task as usize;
         let base = task - task % self.nodes;
-        let own = [(task - base) as u32];
-        let members = match program.meetings.of[task - base] {
-            NONE => &own[..],
-            meeting => program.meetings.members(meeting as usize),
-        };
+        let slot = (task - base) as u32;
+        let members = program.meetings.together(&slot);
         self.fluid.finish(leader, members);
         for &member in members {
             let (index, slot) = (base + member as usize, member as usize);

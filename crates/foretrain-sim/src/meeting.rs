@@ -28,6 +28,22 @@ impl Meetings {
         &self.members[self.first[meeting] as usize..self.first[meeting + 1] as usize]
     }
 
+    /// The slots that run as one with a slot: those that it meets, or it alone.
+    pub(crate) fn together<'a>(&'a self, slot: &'a u32) -> &'a [u32] {
+        match self.of[*slot as usize] {
+            NONE => std::slice::from_ref(slot),
+            meeting => self.members(meeting as usize),
+        }
+    }
+
+    /// The slots of a unit, which is a slot or, counted from the number of slots on, a meeting.
+    pub(crate) fn of_unit<'a>(&'a self, unit: &'a u32) -> &'a [u32] {
+        match (*unit as usize).checked_sub(self.of.len()) {
+            Some(meeting) => self.members(meeting),
+            None => std::slice::from_ref(unit),
+        }
+    }
+
     /// How many ranks each member stands for, in the order of [`Self::members`].
     pub(crate) fn parties(&self, meeting: usize) -> &[u64] {
         &self.parties[self.first[meeting] as usize..self.first[meeting + 1] as usize]

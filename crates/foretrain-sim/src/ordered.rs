@@ -55,16 +55,10 @@ impl Order {
     }
 
     fn chain(&mut self, program: &Program) -> Option<()> {
-        let nodes = program.node_count();
         let mut first = vec![NONE; program.queues.len()];
         let mut last = first.clone();
         for &unit in &self.units {
-            let single = [unit];
-            let members = match (unit as usize).checked_sub(nodes) {
-                Some(meeting) => program.meetings.members(meeting),
-                None => &single[..],
-            };
-            for &slot in members {
+            for &slot in program.meetings.of_unit(&unit) {
                 let queue = program.queue[slot as usize] as usize;
                 match last[queue] {
                     NONE => first[queue] = slot,
@@ -100,14 +94,7 @@ impl Order {
 
     /// All slots, those of each queue in order.
     pub(crate) fn slots<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = u32> + 'a {
-        let nodes = program.node_count();
-        self.units
-            .iter()
-            .flat_map(move |unit| match (*unit as usize).checked_sub(nodes) {
-                Some(meeting) => program.meetings.members(meeting),
-                None => std::slice::from_ref(unit),
-            })
-            .copied()
+        self.units.iter().flat_map(|unit| program.meetings.of_unit(unit)).copied()
     }
 
     fn reaching(&self, slot: usize) -> &[InEdge] {
@@ -160,12 +147,7 @@ fn units(program: &Program) -> Option<Vec<u32>> {
         all.iter().rev().copied().filter(|&unit| pending[unit as usize] == 0).collect();
     while let Some(unit) = stack.pop() {
         units.push(unit);
-        let single = [unit];
-        let members = match (unit as usize).checked_sub(nodes) {
-            Some(meeting) => meetings.members(meeting),
-            None => &single[..],
-        };
-        for &slot in members {
+        for &slot in meetings.of_unit(&unit) {
             for edge in program.out_of(slot as usize).iter().filter(|edge| edge.distance == 0) {
                 let target = unit_of(edge.dst as usize);
                 pending[target] -= 1;
