@@ -94,6 +94,7 @@ pub use options::{
     Demand, Discipline, InitialBusy, Path, QueueDiscipline, Resource, Sharing, SimOptions,
 };
 pub use program::{MAX_TASKS, Program};
+pub use state::Workspace;
 pub use timeline::{ClassTimeline, SteadyStep, Timeline};
 
 /// Lays a job out and simulates it once.

@@ -190,16 +190,17 @@ pub(crate) fn run(
 }
 
 /// The latest end of each iteration of the same run, which keeps only as many iterations as edges
-/// reach back: what fits a cache and needs no fresh memory.
+/// reach back, in the empty `columns`: what fits a cache and needs no fresh memory.
 pub(crate) fn latest_ends(
     program: &Program,
     order: &Order,
     iterations: usize,
     free: &[i64],
+    columns: &mut Columns,
 ) -> Vec<i64> {
     let nodes = program.node_count();
     let kept = (usize::from(order.furthest) + 1).min(iterations.max(1));
-    let mut columns = Columns::new(nodes * kept);
+    columns.resize(nodes * kept);
     let mut settled = Settled::default();
     let mut latest: Vec<i64> = Vec::with_capacity(iterations);
     for iteration in 0..iterations {
@@ -207,8 +208,8 @@ pub(crate) fn latest_ends(
             latest.push(before.saturating_add(settled.by));
             continue;
         }
-        pass(program, order, (iteration, kept), free, &mut columns);
-        settled.look_at(iteration, kept, nodes, &columns);
+        pass(program, order, (iteration, kept), free, columns);
+        settled.look_at(iteration, kept, nodes, columns);
         let ends = &columns.end[iteration % kept * nodes..][..nodes];
         latest.push(ends.iter().copied().max().unwrap_or(0));
     }

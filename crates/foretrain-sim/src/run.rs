@@ -13,7 +13,7 @@ use crate::noise::Noise;
 use crate::options::{Discipline, Path, SimOptions};
 use crate::ordered::{self, Order};
 use crate::program::Program;
-use crate::state::Columns;
+use crate::state::{Columns, Workspace};
 use crate::timeline::{ClassTimeline, SteadyStep, Timeline};
 
 /// What a run needs beyond the program, checked.
@@ -39,16 +39,19 @@ impl Program {
     /// # Errors
     /// If an option is out of range, the run too large, or tasks wait for each other for ever.
     pub fn run(&self, options: &SimOptions) -> Result<Timeline, SimError> {
-        self.run_in(options, Timeline::default())
+        self.run_in(options, &mut Workspace::default())
     }
 
-    /// The same in the memory of a timeline that is no longer needed: fresh memory costs a good
-    /// part of a run.
+    /// The same in given memory, which goes into the timeline.
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn run_in(&self, options: &SimOptions, spare: Timeline) -> Result<Timeline, SimError> {
-        let columns = self.columns(self.setup(options)?, spare)?;
+    pub fn run_in(
+        &self,
+        options: &SimOptions,
+        workspace: &mut Workspace,
+    ) -> Result<Timeline, SimError> {
+        let columns = self.columns(self.setup(options)?, workspace)?;
         let iterations = columns.end.len().checked_div(self.node_count());
         Ok(self.timeline(columns, iterations.unwrap_or(options.iterations as usize)))
     }
@@ -59,16 +62,30 @@ impl Program {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn steady_step(&self, options: &SimOptions) -> Result<SteadyStep, SimError> {
+        self.steady_step_in(options, &mut Workspace::default())
+    }
+
+    /// The same in given memory.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn steady_step_in(
+        &self,
+        options: &SimOptions,
+        workspace: &mut Workspace,
+    ) -> Result<SteadyStep, SimError> {
         let setup = self.setup(options)?;
         if let Some(order) = setup.order.filter(|_| setup.sharers.is_empty()) {
-            let ends = ordered::latest_ends(self, order, setup.iterations, &setup.free);
+            let columns = workspace.borrow();
+            let ends = ordered::latest_ends(self, order, setup.iterations, &setup.free, columns);
             let finish: Vec<Nanos> = ends.into_iter().map(Nanos::from_nanos).collect();
             return Ok(SteadyStep::of(&finish));
         }
-        let columns = self.columns(setup, Timeline::default())?;
+        let columns = self.columns(setup, workspace)?;
         let latest = |ends: &[i64]| ends.iter().copied().max().map(Nanos::from_nanos);
         let nodes = self.node_count().max(1);
         let finish: Vec<Nanos> = columns.end.chunks(nodes).filter_map(latest).collect();
+        workspace.keep(columns);
         Ok(SteadyStep::of(&finish))
     }
 
@@ -108,17 +125,24 @@ impl Program {
         })
     }
 
-    fn columns(&self, setup: Setup<'_>, spare: Timeline) -> Result<Columns, SimError> {
-        let spare = Columns::in_memory_of(spare);
+    fn columns(&self, setup: Setup<'_>, workspace: &mut Workspace) -> Result<Columns, SimError> {
         let Setup { tasks, iterations, free, noise, disciplines, sharers, order, is_fast, least } =
             setup;
         let (columns, finished) = match order {
             // Nothing waits in a circle where there is an order.
             Some(order) if sharers.is_empty() => {
-                return Ok(ordered::run(self, order, iterations, &free, least, spare));
+                return Ok(ordered::run(self, order, iterations, &free, least, workspace.take()));
             }
             Some(order) => {
-                return Ok(contended::run(self, order, iterations, &free, sharers, least, spare));
+                return Ok(contended::run(
+                    self,
+                    order,
+                    iterations,
+                    &free,
+                    sharers,
+                    least,
+                    workspace.take(),
+                ));
             }
             None if is_fast => fast::run(self, iterations, free, noise),
             None => general::run(self, iterations, &free, noise, disciplines, sharers),

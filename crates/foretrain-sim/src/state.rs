@@ -22,15 +22,10 @@ impl Columns {
         Self { start: vec![0; tasks], end: vec![UNFINISHED; tasks], wait: vec![0; tasks] }
     }
 
-    /// The memory of a timeline, without its times.
-    pub(crate) fn in_memory_of(timeline: Timeline) -> Self {
-        let empty = |mut column: Vec<Nanos>| -> Vec<i64> {
+    fn clear(&mut self) {
+        for column in [&mut self.start, &mut self.end, &mut self.wait] {
             column.clear();
-            // Keeps the allocation.
-            column.into_iter().map(Nanos::nanos).collect()
-        };
-        let class = timeline.classes.into_iter().next().unwrap_or_default();
-        Self { start: empty(class.start), end: empty(class.end), wait: empty(class.wait) }
+        }
     }
 
     /// Makes room for so many tasks.
@@ -64,6 +59,45 @@ impl Columns {
             self.end[to] = self.end[from].saturating_add(by);
             self.wait[to] = self.wait[from];
         }
+    }
+}
+
+/// Memory for runs to work in. Fresh memory costs a good part of a run, so that many runs had better
+/// share it.
+#[derive(Default)]
+pub struct Workspace {
+    columns: Columns,
+}
+
+impl Workspace {
+    /// Takes over the memory of a timeline that is no longer needed.
+    pub fn recycle(&mut self, timeline: Timeline) {
+        let empty = |mut column: Vec<Nanos>| -> Vec<i64> {
+            column.clear();
+            // Keeps the allocation.
+            column.into_iter().map(Nanos::nanos).collect()
+        };
+        if let Some(class) = timeline.classes.into_iter().next() {
+            let (start, end, wait) = (empty(class.start), empty(class.end), empty(class.wait));
+            self.columns = Columns { start, end, wait };
+        }
+    }
+
+    /// The columns, empty, to keep.
+    pub(crate) fn take(&mut self) -> Columns {
+        self.columns.clear();
+        std::mem::take(&mut self.columns)
+    }
+
+    /// The columns, empty, to give back.
+    pub(crate) fn borrow(&mut self) -> &mut Columns {
+        self.columns.clear();
+        &mut self.columns
+    }
+
+    /// Gives columns back.
+    pub(crate) fn keep(&mut self, columns: Columns) {
+        self.columns = columns;
     }
 }
 

@@ -264,7 +264,14 @@ proptest! {
         let program = Program::compile(&job).unwrap();
         let steady = program.steady_step(&options(iterations)).unwrap();
         prop_assert_eq!(steady, auto.steady_step_time());
-        prop_assert_eq!(&program.run_in(&options(iterations), auto.clone()).unwrap(), &auto);
+        let mut used = Workspace::default();
+        for _ in 0..2 {
+            let options = options(iterations);
+            prop_assert_eq!(program.steady_step_in(&options, &mut used).unwrap(), steady);
+            let again = program.run_in(&options, &mut used).unwrap();
+            prop_assert_eq!(&again, &auto);
+            used.recycle(again);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use foretrain_core::{Nanos, Result};
 use foretrain_graph::{Job, RankClass};
 use foretrain_rewrite::strategy::Applied;
 use foretrain_sim::{
-    Discipline, Interference, Program, QueueDiscipline, SimOptions, SteadyStep, Timeline,
+    Discipline, Interference, Program, QueueDiscipline, SimOptions, SteadyStep, Timeline, Workspace,
 };
 use rustc_hash::FxHashMap;
 
@@ -43,7 +43,7 @@ pub(crate) fn settled_timeline(
     let source = &job.classes[0].graph.meta.source;
     let program = compile(job, source)?;
     let options = SimOptions { interference: sharing, ..engine_options(job, costs, inserted) };
-    settle(&program, options, repeats(job), source, Timeline::default())
+    settle(&program, options, repeats(job), source, &mut Workspace::default())
 }
 
 /// What the engine is told of a job beyond its graphs.
@@ -66,19 +66,16 @@ pub(crate) fn repeats(job: &Job) -> bool {
     job.classes.iter().any(repeats)
 }
 
-/// Runs a job until its step time has settled: the timeline (in the memory of `spare`), the step,
-/// and whether it has.
+/// Runs a job until its step time has settled: the timeline, the step, and whether it has.
 pub(crate) fn settle(
     program: &Program,
     options: SimOptions,
     repeats: bool,
     source: &str,
-    mut spare: Timeline,
+    workspace: &mut Workspace,
 ) -> Result<(Timeline, Nanos, bool)> {
     until_settled(options, repeats, |options| {
-        let timeline = program
-            .run_in(options, std::mem::take(&mut spare))
-            .map_err(|e| not_simulated(&e, source))?;
+        let timeline = program.run_in(options, workspace).map_err(|e| not_simulated(&e, source))?;
         let steady = timeline.steady_step_time();
         Ok((timeline, steady))
     })
@@ -90,9 +87,10 @@ pub(crate) fn settled_step(
     options: SimOptions,
     repeats: bool,
     source: &str,
+    workspace: &mut Workspace,
 ) -> Result<Nanos> {
     let run = |options: &SimOptions| {
-        Ok(((), program.steady_step(options).map_err(|e| not_simulated(&e, source))?))
+        Ok(((), program.steady_step_in(options, workspace).map_err(|e| not_simulated(&e, source))?))
     };
     until_settled(options, repeats, run).map(|((), step, _)| step)
 }

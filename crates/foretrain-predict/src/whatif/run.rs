@@ -23,7 +23,7 @@ impl Sketch<'_> {
         before: Option<Nanos>,
         replica_batch: Option<f64>,
     ) -> Result<Outcome> {
-        let (mut program, spare) = self.program()?;
+        let (mut program, mut workspace) = self.program()?;
         let options = SimOptions {
             interference: self.sharing(),
             ..engine_options(self.job(), &self.costs, &self.ground.draft.inserted)
@@ -31,7 +31,7 @@ impl Sketch<'_> {
         self.set_communication(&mut program, |time| time.value, &Lost::default());
         let source = &self.graph(0).meta.source;
         let (timeline, iteration, converged) =
-            settle(&program, options.clone(), self.repeats(), source, spare)?;
+            settle(&program, options.clone(), self.repeats(), source, &mut workspace)?;
         let steps = self.ground.draft.steps();
         let settled = per_step(iteration, steps);
         let (graph, class) = (self.graph(0), &timeline.classes[0]);
@@ -51,15 +51,22 @@ impl Sketch<'_> {
                 Some(_) => (Self::frozen(options), self.freeze(&mut program, &timeline)),
                 None => (options, Lost::default()),
             };
+            workspace.recycle(timeline);
             let ends: [fn(&Estimate<Nanos>) -> Nanos; 2] = [|time| time.low, |time| time.high];
             for end in ends {
                 self.set_communication(&mut program, end, &lost);
-                let end = settled_step(&program, options.clone(), self.repeats(), source)?;
+                let end = settled_step(
+                    &program,
+                    options.clone(),
+                    self.repeats(),
+                    source,
+                    &mut workspace,
+                )?;
                 let end = (per_step(end, steps) + straggling).nanos().max(1) as f64;
                 communication = communication.max((end / value).ln().abs() / Z80);
             }
         }
-        self.give_back(program, timeline);
+        self.give_back(program, workspace);
         let straggling = 0.5 * straggling.nanos() as f64 / value;
         let saved = before.map_or(0.0, |before| (before - step).nanos() as f64 / value);
         let spread = self.base.spread.hypot(communication.hypot(straggling));

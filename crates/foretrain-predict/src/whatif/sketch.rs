@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foretrain_core::{Nanos, Result};
 use foretrain_graph::{Job, NodeId, NodeKind, NodeSet, StepGraph};
-use foretrain_sim::{Program, Timeline};
+use foretrain_sim::{Program, Workspace};
 
 use crate::replay::compile;
 use crate::scale::base::Base;
@@ -19,9 +19,8 @@ pub(super) struct Ground {
     pub(super) draft: Draft,
     pub(super) repeats: bool,
     program: Program,
-    /// What scenarios have given back: to copy a layout, or to get the memory of a timeline, costs
-    /// as much as a run.
-    spare: Mutex<Vec<(Program, Timeline)>>,
+    /// What scenarios have given back: to copy a layout, or to get memory, costs as much as a run.
+    spare: Mutex<Vec<(Program, Workspace)>>,
 }
 
 impl Ground {
@@ -31,13 +30,13 @@ impl Ground {
         Ok(Self { draft, repeats, program, spare: Mutex::default() })
     }
 
-    /// A copy of the layout, with any work, and a timeline that nobody needs.
-    fn lend(&self) -> (Program, Timeline) {
+    /// A copy of the layout, with any work, and memory to run it in.
+    fn lend(&self) -> (Program, Workspace) {
         let spare = self.spare().pop();
-        spare.unwrap_or_else(|| (self.program.clone(), Timeline::default()))
+        spare.unwrap_or_else(|| (self.program.clone(), Workspace::default()))
     }
 
-    fn spare(&self) -> MutexGuard<'_, Vec<(Program, Timeline)>> {
+    fn spare(&self) -> MutexGuard<'_, Vec<(Program, Workspace)>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -163,25 +162,25 @@ impl<'a> Sketch<'a> {
         NodeSet::from_fn(graph.node_count(), |i| graph.kind(NodeId::from_index(i)).communicates())
     }
 
-    /// The program of the job with its present work outside communication, and a timeline for it
-    /// to run in.
-    pub(super) fn program(&self) -> Result<(Program, Timeline)> {
-        let (mut program, spare) = match &self.job {
+    /// The program of the job with its present work outside communication, and memory to
+    /// run it in.
+    pub(super) fn program(&self) -> Result<(Program, Workspace)> {
+        let (mut program, workspace) = match &self.job {
             None => self.ground.lend(),
-            Some(job) => (compile(job, &job.classes[0].graph.meta.source)?, Timeline::default()),
+            Some(job) => (compile(job, &job.classes[0].graph.meta.source)?, Workspace::default()),
         };
         for (class, works) in self.work.iter().enumerate() {
             for (index, &work) in works.iter().enumerate() {
                 program.set_work(class, NodeId::from_index(index), work);
             }
         }
-        Ok((program, spare))
+        Ok((program, workspace))
     }
 
     /// Done with what [`program`](Self::program) gave.
-    pub(super) fn give_back(&self, program: Program, timeline: Timeline) {
+    pub(super) fn give_back(&self, program: Program, workspace: Workspace) {
         if self.job.is_none() {
-            self.ground.spare().push((program, timeline));
+            self.ground.spare().push((program, workspace));
         }
     }
 }
