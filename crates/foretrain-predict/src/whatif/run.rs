@@ -3,7 +3,7 @@
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Nanos, Result};
 use foretrain_graph::{Job, NodeId};
-use foretrain_sim::{Program, SimOptions, Timeline};
+use foretrain_sim::{Program, SimOptions, Timeline, Workspace};
 use rustc_hash::FxHashMap;
 
 use super::answer::Outcome;
@@ -45,27 +45,15 @@ impl Sketch<'_> {
         breakdown.add(Owner::StragglerWait, straggling);
         let step = settled + straggling;
         let value = step.nanos().max(1) as f64;
-        let mut communication: f64 = 0.0;
-        if self.is_uncertain() {
-            let (options, lost) = match options.interference {
-                Some(_) => (Self::frozen(options), self.freeze(&mut program, &timeline)),
-                None => (options, Lost::default()),
-            };
-            workspace.recycle(timeline);
-            let ends: [fn(&Estimate<Nanos>) -> Nanos; 2] = [|time| time.low, |time| time.high];
-            for end in ends {
-                self.set_communication(&mut program, end, &lost);
-                let end = settled_step(
-                    &program,
-                    options.clone(),
-                    self.repeats(),
-                    source,
-                    &mut workspace,
-                )?;
-                let end = (per_step(end, steps) + straggling).nanos().max(1) as f64;
-                communication = communication.max((end / value).ln().abs() / Z80);
+        let communication = match self.is_uncertain() {
+            true => {
+                let steps = |end| per_step(end, steps) + straggling;
+                let ends = self.ends(&mut program, options, timeline, &mut workspace)?;
+                let off = ends.map(|end| (steps(end).nanos().max(1) as f64 / value).ln().abs());
+                off[0].max(off[1]) / Z80
             }
-        }
+            false => 0.0,
+        };
         self.give_back(program, workspace);
         let straggling = 0.5 * straggling.nanos() as f64 / value;
         let saved = before.map_or(0.0, |before| (before - step).nanos() as f64 / value);
@@ -115,6 +103,28 @@ impl Sketch<'_> {
     fn is_uncertain(&self) -> bool {
         let mut costs = self.costs.iter().flatten();
         costs.any(|(_, cost)| cost.time.low != cost.time.value || cost.time.high != cost.time.value)
+    }
+
+    /// The settled iteration with the least and the most time of communication. `timeline` is of
+    /// its usual time under `options`.
+    fn ends(
+        &self,
+        program: &mut Program,
+        options: SimOptions,
+        timeline: Timeline,
+        workspace: &mut Workspace,
+    ) -> Result<[Nanos; 2]> {
+        let (options, lost) = match options.interference {
+            Some(_) => (Self::frozen(options), self.freeze(program, &timeline)),
+            None => (options, Lost::default()),
+        };
+        workspace.recycle(timeline);
+        let source = &self.graph(0).meta.source;
+        let mut at = |pick: fn(&Estimate<Nanos>) -> Nanos| {
+            self.set_communication(program, pick, &lost);
+            settled_step(program, options.clone(), self.repeats(), source, workspace)
+        };
+        Ok([at(|time| time.low)?, at(|time| time.high)?])
     }
 
     fn set_communication(
