@@ -217,15 +217,18 @@ impl Activities {
             return;
         }
         let changes = &mut self.changes[queue];
-        // Most follow one of their own kind.
-        let last = changes.last().map(|&(_, last, _)| last);
-        let owner = match last.filter(|&last| self.owners[last] == owner) {
-            Some(last) => last,
-            None => *self.index.entry(owner).or_insert_with_key(|owner| {
-                self.owners.push(owner.clone());
-                self.owners.len() - 1
-            }),
-        };
+        if let Some((until, last, _)) = changes.last_mut()
+            && *until == start
+            && self.owners[*last] == owner
+        {
+            // Most follow one of their own kind without a gap.
+            *until = end;
+            return;
+        }
+        let owner = *self.index.entry(owner).or_insert_with_key(|owner| {
+            self.owners.push(owner.clone());
+            self.owners.len() - 1
+        });
         changes.push((start, owner, 1));
         changes.push((end, owner, -1));
     }
