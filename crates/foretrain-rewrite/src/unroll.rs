@@ -46,10 +46,10 @@ pub(crate) fn repeat(
     }
     let originals = graph.node_count();
     let span = recorded_span(graph, &ids);
-    let issued = issued(graph, part);
+    let numbers = numbers(graph);
     let slots: FxHashMap<NodeId, usize> = ids.iter().enumerate().map(|(i, &id)| (id, i)).collect();
     for copy in 1..times {
-        let nodes = copy_nodes(graph, &ids, i64::from(copy) * span, copy, &issued);
+        let nodes = copy_nodes(graph, &ids, i64::from(copy) * span, copy, &numbers);
         for (&id, &new) in ids.iter().zip(&nodes).filter(|(id, _)| between.contains(**id)) {
             let kind = graph.kind(id);
             let kind = if kind.communicates() { NodeKind::Mark } else { kind };
@@ -95,16 +95,18 @@ fn reached(graph: &StepGraph, part: &NodeSet, ends: impl Fn(&Edge) -> (NodeId, N
     found
 }
 
-/// How often each group issues each operation within the part.
-fn issued(graph: &StepGraph, part: &NodeSet) -> FxHashMap<(GroupId, CollectiveKind), u32> {
-    let mut issued: FxHashMap<_, u32> = FxHashMap::default();
-    for id in part.iter() {
+/// How far the numbers of each group's operations reach in a step: those of the next copy begin
+/// behind. All members count alike, whatever of it each repeats.
+fn numbers(graph: &StepGraph) -> FxHashMap<(GroupId, CollectiveKind), u32> {
+    let mut ends: FxHashMap<_, (u32, u32)> = FxHashMap::default();
+    for id in graph.node_ids() {
         let node = graph.node(id);
         if let (Some(group), Some(kind)) = (node.group, node.collective) {
-            *issued.entry((group, kind)).or_insert(0) += 1;
+            let ends = ends.entry((group, kind)).or_insert((node.sequence, node.sequence));
+            *ends = (ends.0.min(node.sequence), ends.1.max(node.sequence));
         }
     }
-    issued
+    ends.into_iter().map(|(key, (first, last))| (key, (last - first).saturating_add(1))).collect()
 }
 
 fn copy_nodes(
@@ -112,13 +114,14 @@ fn copy_nodes(
     ids: &[NodeId],
     shift: i64,
     copy: u32,
-    issued: &FxHashMap<(GroupId, CollectiveKind), u32>,
+    numbers: &FxHashMap<(GroupId, CollectiveKind), u32>,
 ) -> Vec<NodeId> {
     ids.iter()
         .map(|&id| {
             let mut node = graph.node(id);
             if let (Some(group), Some(kind)) = (node.group, node.collective) {
-                node.sequence += copy * issued.get(&(group, kind)).copied().unwrap_or(0);
+                let numbers = numbers.get(&(group, kind)).copied().unwrap_or(0);
+                node.sequence = node.sequence.saturating_add(copy.saturating_mul(numbers));
             }
             let new = graph.add_node(node);
             graph.node_attributes.duplicate_row(id.index(), new.index());

@@ -45,6 +45,27 @@ fn what_lies_between_micro_batches_work_is_done_once() {
     }
 }
 
+/// A message of a phase that is repeated lies between two that are not.
+#[test]
+fn messages_of_micro_batches_keep_their_numbers_apart() {
+    let mut graph = step();
+    let group = Some(graph.add_group(Group::default()));
+    let phases = [Phase::Unknown, Phase::Forward, Phase::Backward, Phase::Unknown];
+    for (sequence, (i, phase)) in [0, 1, 3, 6].into_iter().zip(phases).enumerate() {
+        let id = NodeId::from_index(i);
+        let collective = Some(CollectiveKind::Recv);
+        let (kind, sequence) = (NodeKind::PointToPoint, sequence as u32);
+        graph.set_node(id, Node { kind, group, collective, sequence, phase, ..graph.node(id) });
+    }
+    let strategy = Registry::builtin().parse("accumulate(3)").unwrap();
+    strategy.apply(&mut graph, &Line::new(4, 1), "").unwrap();
+    let received = |id: &NodeId| graph.node(*id).collective == Some(CollectiveKind::Recv);
+    let mut numbers: Vec<u32> =
+        graph.node_ids().filter(received).map(|id| graph.node(id).sequence).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3, 5, 6, 9, 10]);
+}
+
 #[test]
 fn averages_now_and_then() {
     // Two steps of 95 us, then 63 us of parameters in the open, per step half of it.
