@@ -25,7 +25,7 @@ impl FromStr for Bytes {
     fn from_str(text: &str) -> Result<Self> {
         let (number, unit) = split(text)?;
         let factor = match unit.to_ascii_lowercase().as_str() {
-            "" | "b" => 1.0,
+            "" | "b" | "byte" | "bytes" => 1.0,
             "kb" => 1e3,
             "mb" => 1e6,
             "gb" => 1e9,
@@ -114,6 +114,7 @@ mod tests {
         assert_eq!("64MiB".parse(), Ok(Bytes::from_mib(64)));
         assert_eq!("1.5 GB".parse::<Bytes>(), Ok(Bytes::new(1_500_000_000)));
         assert_eq!("4_096".parse::<Bytes>(), Ok(Bytes::new(4096)));
+        assert_eq!("17 bytes".parse::<Bytes>(), Ok(Bytes::new(17)));
         assert_eq!("1.5s".parse::<Nanos>(), Ok(Nanos::from_millis(1500)));
         assert_eq!("0".parse::<Nanos>(), Ok(Nanos::ZERO));
         for wrong in ["", "x", "-1GB", "1e3", "5 parsecs", "0", "NaN", "9999999999999TiB"] {

@@ -4,6 +4,7 @@ pub(crate) mod base;
 mod contention;
 mod copies;
 pub(crate) mod cost;
+mod given;
 mod held_up;
 mod layout;
 pub(crate) mod links;
@@ -34,6 +35,7 @@ use crate::roles::GivenRole;
 
 use base::Base;
 pub use copies::BucketCopies;
+use given::{warn_about_roles, warn_about_unused};
 use notes::warn_about_answer;
 pub(crate) use origin::Origin;
 pub(crate) use ranks::Ranks;
@@ -117,6 +119,7 @@ impl Start {
     pub(crate) fn of_recordings(recordings: &[Recording], roles: &[GivenRole]) -> Result<Self> {
         let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
         let ranks = Ranks::of_recordings(recordings, roles, &mut evidence, &mut warnings)?;
+        warn_about_roles(&ranks, roles, &mut warnings);
         let sources = recordings.iter().map(|r| r.trace.meta.path.clone()).collect();
         Ok(Self { ranks, sources, evidence, warnings })
     }
@@ -124,6 +127,7 @@ impl Start {
     pub(crate) fn of_graphs(graphs: &[StepGraph], roles: &[GivenRole]) -> Result<Self> {
         let (mut evidence, mut warnings) = (Vec::new(), Vec::new());
         let ranks = Ranks::of_graphs(graphs, roles, &mut evidence, &mut warnings)?;
+        warn_about_roles(&ranks, roles, &mut warnings);
         let sources = graphs.iter().map(|graph| graph.meta.source.clone()).collect();
         Ok(Self { ranks, sources, evidence, warnings })
     }
@@ -164,6 +168,7 @@ fn predict_ranks(
     warnings.extend(notes.into_iter().map(|note| format!("strategy: {note}")));
     base.warn_about_synchronisation(&sizes, &mut warnings);
     warn_about_answer(&sizes, &mut warnings);
+    warn_about_unused(&base.ranks, cluster, options, &mut warnings);
     let mut evidence = base.evidence.clone();
     evidence.extend(base.collective_evidence(options));
     evidence.sort_by_key(|line| line.kind);

@@ -4,10 +4,12 @@ mod support;
 
 use foretrain_core::{Bytes, Estimate, Ledger, Nanos};
 use foretrain_cost::Primitives;
-use foretrain_graph::{Job, StepGraph};
-use foretrain_predict::replay;
-use foretrain_rewrite::recost_collectives;
+use foretrain_graph::{Glob, Job, StepGraph};
+use foretrain_hardware::Catalogue;
+use foretrain_predict::roles::{GivenRole, Role};
+use foretrain_predict::{PredictOptions, predict, replay};
 use foretrain_rewrite::strategy::{Call, Cost, Placed, Registry, SyncCosts};
+use foretrain_rewrite::{BucketCaps, recost_collectives};
 use foretrain_sim::{SimOptions, simulate};
 use foretrain_testkit::{Dialect, JobSpec, SlowRank, generate};
 
@@ -150,4 +152,34 @@ fn recorded_collectives_extrapolate_when_the_network_is_known() {
     let found = steady(graph);
     let error = relative(found, truth);
     assert!(error.abs() < 0.05, "{found} against {truth} ({error:+.3})");
+}
+
+#[test]
+fn what_is_given_and_not_used_is_said() {
+    let two = JobSpec { ranks: 2, ..JobSpec::gpu_bound() };
+    let recordings = recordings(&generate(&two).unwrap());
+    let catalogue = Catalogue::builtin();
+    let cluster = catalogue.cluster("dgx-a100").unwrap();
+    let ask = |options: PredictOptions| {
+        let recorded_on = Some(cluster.clone());
+        let options = PredictOptions { gpus: vec![8], recorded_on, ..options };
+        predict(&recordings, &cluster, catalogue, &options).unwrap().warnings.join("\n")
+    };
+    let bare = ask(PredictOptions::default());
+    assert!(!bare.contains("not used") && !bare.contains("--role"), "{bare}");
+    let roles = vec![
+        GivenRole { groups: Glob::new("*"), role: Role::DataParallel },
+        GivenRole { groups: Glob::new("pipeline*"), role: Role::PipelineParallel },
+    ];
+    let said = ask(PredictOptions {
+        gradient_bytes: Some(Bytes::from_mib(9)),
+        buckets: BucketCaps::uniform(Bytes::from_mib(9)),
+        cores: Some(2.0),
+        roles,
+        ..PredictOptions::default()
+    });
+    assert!(said.contains("not used: the bucket cap, gradient bytes."), "{said}");
+    assert!(said.contains("not used: cores"), "{said}");
+    assert!(said.contains("no group matches --role 'pipeline*=pipeline-parallel'"), "{said}");
+    assert!(!said.contains("--role '*="), "{said}");
 }

@@ -61,6 +61,48 @@ fn a_slow_rank_comes_and_goes_as_in_a_job_that_was_recorded_so() {
 }
 
 #[test]
+fn what_says_how_something_is_counts_once() {
+    let (_, recordings) = job(None);
+    for change in ["precision=bf16", "fuse", "perfect overlap"] {
+        let twice = format!("{change} + latency x1 + {change}");
+        let steps = steps(&ask(&recordings, &[change, &twice]));
+        assert_eq!(steps[0], steps[1], "{change}");
+    }
+    let error = |text: &str| {
+        what_if(&recordings, Catalogue::builtin(), &options(&[text])).expect_err("refused")
+    };
+    let far = error("kernel x1000000 + kernel x1000000 + kernel x1000000");
+    assert!(far.message().contains("a hundred days"), "{far}");
+}
+
+/// Gradients are cleared after the input has come, between work of the forward pass.
+#[test]
+fn micro_batches_take_the_time_of_as_many_steps_without_the_optimiser() {
+    let (_, recordings) = job(None);
+    let strategies = [1, 2, 12].map(|k| format!("strategy=accumulate({k}) | fuse(25MiB)"));
+    let answer = ask(&recordings, &strategies.each_ref().map(String::as_str));
+    let [one, two, twelve] = [0, 1, 2].map(|i| steps(&answer)[i]);
+    assert!(one.scale(1.2) < two && two <= one.scale(2.0), "{one} {two}");
+    // Each further micro-batch takes as long as the first.
+    let more = (twelve - two).scale(0.1);
+    assert!(relative(more, two - one).abs() < 0.05, "{more} after {}", two - one);
+}
+
+#[test]
+fn more_sizes_than_are_kept_at_a_time_come_in_order() {
+    let (_, recordings) = job(None);
+    let sizes: Vec<u32> = (1..40).map(|replicas| replicas * 3).collect();
+    let scenario = |gpus: &u32| Scenario::parse(&format!("gpus={gpus}")).expect("valid");
+    let sweeps = sizes.iter().map(scenario).collect();
+    let asked = WhatIfOptions { sweeps, ..options(&[]) };
+    let answer = what_if(&recordings, Catalogue::builtin(), &asked).expect("answers");
+    let got: Vec<u32> = answer.scenarios.iter().map(|one| one.outcome.gpus).collect();
+    assert_eq!(got, sizes);
+    let alone = ask(&recordings, &["gpus=117"]);
+    assert_eq!(steps(&answer).last(), steps(&alone).last());
+}
+
+#[test]
 fn the_same_setting_gives_what_predict_gives() {
     let (_, recordings) = job(None);
     let catalogue = Catalogue::builtin();

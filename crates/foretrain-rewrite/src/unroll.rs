@@ -1,9 +1,10 @@
 //! Repeating a part of a step: micro-batches, and several steps in one graph.
 
-use foretrain_core::{InputError, Result};
+use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{
-    CollectiveKind, Edge, EdgeKind, GroupId, NodeId, NodeSet, QueueId, QueueKind, StepGraph,
+    CollectiveKind, Edge, EdgeKind, GroupId, Node, NodeId, NodeKind, NodeSet, QueueId, QueueKind,
+    StepGraph,
 };
 use rustc_hash::FxHashMap;
 
@@ -14,10 +15,12 @@ const MOST_NODES: usize = 4_000_000;
 ///
 /// Copies keep all edges within the part. An edge that leads from the part to its next step leads
 /// to the next copy instead, from the last copy back to the first. What comes before the part comes
-/// before its first copy, what comes after it after its last. Queues run one copy after the
-/// other. Copies hold what the part holds, recorded times shifted by its recorded span.
+/// before its first copy, what comes after it after its last. What lies between nodes of the part
+/// (clearing gradients after the input has come) is done once: copies of it keep the order and take
+/// no time. Queues run one copy after the other. Copies hold what the part holds, recorded times
+/// shifted by its recorded span.
 ///
-/// Returns the copies' nodes, the original first, in the order of `part`.
+/// Returns the copies' nodes, the original first, in the order of their ids.
 ///
 /// # Errors
 /// If the graph would get too large.
@@ -26,7 +29,10 @@ pub(crate) fn repeat(
     part: &NodeSet,
     times: u32,
 ) -> Result<Vec<Vec<NodeId>>> {
-    let ids: Vec<NodeId> = part.iter().collect();
+    let between = between(graph, part);
+    let mut whole = part.clone();
+    whole.union_with(&between);
+    let ids: Vec<NodeId> = whole.iter().collect();
     let more = ids.len().saturating_mul(times.saturating_sub(1) as usize);
     if graph.node_count().saturating_add(more) > MOST_NODES {
         return Err(InputError::new(format!(
@@ -40,10 +46,17 @@ pub(crate) fn repeat(
     }
     let originals = graph.node_count();
     let span = recorded_span(graph, &ids);
-    let issued = issued(graph, &ids);
+    let numbers = numbers(graph);
     let slots: FxHashMap<NodeId, usize> = ids.iter().enumerate().map(|(i, &id)| (id, i)).collect();
     for copy in 1..times {
-        copies.push(copy_nodes(graph, &ids, i64::from(copy) * span, copy, &issued));
+        let nodes = copy_nodes(graph, &ids, i64::from(copy) * span, copy, &numbers);
+        for (&id, &new) in ids.iter().zip(&nodes).filter(|(id, _)| between.contains(**id)) {
+            let kind = graph.kind(id);
+            let kind = if kind.communicates() { NodeKind::Mark } else { kind };
+            let node = Node { kind, group: None, collective: None, ..graph.node(id) };
+            graph.set_node(new, Node { work: Nanos::ZERO, ..node });
+        }
+        copies.push(nodes);
     }
     shift_later(graph, originals, &slots, i64::from(times - 1) * span);
     rewire(graph, &slots, &copies);
@@ -51,16 +64,49 @@ pub(crate) fn repeat(
     Ok(copies)
 }
 
-/// How often each group issues each operation within the part.
-fn issued(graph: &StepGraph, ids: &[NodeId]) -> FxHashMap<(GroupId, CollectiveKind), u32> {
-    let mut issued: FxHashMap<_, u32> = FxHashMap::default();
-    for &id in ids {
-        let node = graph.node(id);
-        if let (Some(group), Some(kind)) = (node.group, node.collective) {
-            *issued.entry((group, kind)).or_insert(0) += 1;
+/// What is not of the part, but comes after some of it and before some of it in the same step.
+fn between(graph: &StepGraph, part: &NodeSet) -> NodeSet {
+    let behind = reached(graph, part, |edge| (edge.src, edge.dst));
+    let ahead = reached(graph, part, |edge| (edge.dst, edge.src));
+    NodeSet::from_fn(graph.node_count(), |row| {
+        let id = NodeId::from_index(row);
+        behind.contains(id) && ahead.contains(id) && !part.contains(id)
+    })
+}
+
+/// The part and what edges of the same step lead to from there, `ends` telling from where to where
+/// an edge is followed.
+fn reached(graph: &StepGraph, part: &NodeSet, ends: impl Fn(&Edge) -> (NodeId, NodeId)) -> NodeSet {
+    let mut next: Vec<Vec<NodeId>> = vec![Vec::new(); graph.node_count()];
+    for edge in graph.edges().iter().filter(|edge| edge.distance == 0) {
+        let (from, to) = ends(edge);
+        next[from.index()].push(to);
+    }
+    let mut found = part.clone();
+    let mut open: Vec<NodeId> = part.iter().collect();
+    while let Some(id) = open.pop() {
+        for &to in &next[id.index()] {
+            if !found.contains(to) {
+                found.insert(to);
+                open.push(to);
+            }
         }
     }
-    issued
+    found
+}
+
+/// How far the numbers of each group's operations reach in a step: those of the next copy begin
+/// behind. All members count alike, whatever of it each repeats.
+fn numbers(graph: &StepGraph) -> FxHashMap<(GroupId, CollectiveKind), u32> {
+    let mut ends: FxHashMap<_, (u32, u32)> = FxHashMap::default();
+    for id in graph.node_ids() {
+        let node = graph.node(id);
+        if let (Some(group), Some(kind)) = (node.group, node.collective) {
+            let ends = ends.entry((group, kind)).or_insert((node.sequence, node.sequence));
+            *ends = (ends.0.min(node.sequence), ends.1.max(node.sequence));
+        }
+    }
+    ends.into_iter().map(|(key, (first, last))| (key, (last - first).saturating_add(1))).collect()
 }
 
 fn copy_nodes(
@@ -68,13 +114,14 @@ fn copy_nodes(
     ids: &[NodeId],
     shift: i64,
     copy: u32,
-    issued: &FxHashMap<(GroupId, CollectiveKind), u32>,
+    numbers: &FxHashMap<(GroupId, CollectiveKind), u32>,
 ) -> Vec<NodeId> {
     ids.iter()
         .map(|&id| {
             let mut node = graph.node(id);
             if let (Some(group), Some(kind)) = (node.group, node.collective) {
-                node.sequence += copy * issued.get(&(group, kind)).copied().unwrap_or(0);
+                let numbers = numbers.get(&(group, kind)).copied().unwrap_or(0);
+                node.sequence = node.sequence.saturating_add(copy.saturating_mul(numbers));
             }
             let new = graph.add_node(node);
             graph.node_attributes.duplicate_row(id.index(), new.index());

@@ -7,7 +7,7 @@ use foretrain_graph::{
 };
 use foretrain_sim::{
     Demand, Discipline, FixedFactors, InitialBusy, Jitter, Path, Program, Resource, SimOptions,
-    Stragglers, Timeline, simulate,
+    Stragglers, Timeline, Workspace, simulate,
 };
 use proptest::prelude::*;
 

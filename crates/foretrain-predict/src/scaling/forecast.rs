@@ -4,7 +4,7 @@ use foretrain_core::{Estimate, Nanos};
 
 use super::answer::Predicted;
 use super::exposed::{Exposed, Size};
-use super::normal::Normalised;
+use super::normal::{Normal, Normalised};
 use super::outlook::{BACKWARD, inverse};
 
 /// Half-width of what is interpolated within a node.
@@ -104,11 +104,15 @@ impl Basis<'_> {
     pub(super) fn work(&self, size: Size) -> f64 {
         let first = self.normal.first();
         let micro = f64::from(size.micro.max(1));
+        // The batch per GPU is that of this size, else that of the largest.
+        let of_size = |point: &&Normal<'_>| (point.gpus, point.nodes) == (size.gpus, size.nodes);
+        let like = self.normal.trusted().find(of_size).or_else(|| self.normal.largest());
+        let like = like.unwrap_or(first);
         if self.normal.series.known.same_global_batch {
             let share = f64::from(first.gpus) / f64::from(size.gpus);
             return first.work * share * micro / f64::from(first.micro);
         }
-        micro
+        like.work * micro / f64::from(like.micro)
     }
 
     fn lost(&self, size: Size, work: f64) -> Result<(Estimate<f64>, String), String> {
@@ -175,13 +179,33 @@ fn within(normal: &Normalised<'_>, gpus: u32) -> Result<(Estimate<f64>, String),
 
 #[cfg(test)]
 mod tests {
-    use super::super::input::Known;
+    use super::super::input::{Known, ScalingInput, Series};
     use super::super::{read, scaling};
 
     /// A step of a fixed global batch whose synchronisation grows with the ranks.
     fn step(gpus: u32) -> f64 {
         let gpus = f64::from(gpus);
         if gpus > 8.0 { 0.8 / gpus + 3e-4 * gpus } else { 0.8 / gpus }
+    }
+
+    #[test]
+    fn a_measured_size_is_predicted_as_it_was_measured_at_its_own_batch() {
+        let unit = "img/s".parse().expect("unit");
+        let points = ["8=100,batch=32", "16=150,batch=64"];
+        let points = points.map(|text| read::point(text, &unit).expect("point")).to_vec();
+        let known = Known { gpus_per_node: Some(8), ..Known::default() };
+        let series = Series { known, points, ask: vec![8, 16], ..Series::default() };
+        let input = ScalingInput { series: vec![series], ..ScalingInput::default() };
+        let answer = scaling(&input).expect("answer");
+        let rates = answer.series[0].predictions.iter().map(|one| {
+            let batch = one.gpus * if one.gpus == 8 { 32 } else { 64 };
+            let step = one.step.expect("a time").value.secs_f64();
+            (one.throughput.expect("a rate").value, f64::from(batch) / step)
+        });
+        for ((rate, by_step), measured) in rates.zip([100.0, 150.0]) {
+            assert!((rate / measured - 1.0).abs() < 1e-6, "{rate} of {measured}");
+            assert!((by_step / measured - 1.0).abs() < 1e-6, "{by_step} of {measured}");
+        }
     }
 
     #[test]

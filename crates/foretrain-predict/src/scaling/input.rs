@@ -200,13 +200,39 @@ impl ScalingInput {
                 .hint("give the median of each size instead of every step"));
         }
         self.series.iter().try_for_each(check_series)?;
-        self.ranks.iter().try_for_each(check_rank)
+        self.ranks.iter().try_for_each(check_rank)?;
+        self.check_names_of_ranks()?;
+        match self.global_batch {
+            Some(batch) if !PLAUSIBLE.contains(&batch) => {
+                Err(InputError::new(format!("global_batch = {batch}: expected samples above zero")))
+            }
+            Some(_) if self.ranks.is_empty() => {
+                Err(InputError::new("a global batch is split among ranks, and none are described")
+                    .hint("describe them, as in --ranks slow:count=2,rate=500")
+                    .hint("or, if it was the same at all sizes, say same_global_batch"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_names_of_ranks(&self) -> Result<()> {
+        for (i, rank) in self.ranks.iter().enumerate() {
+            let name = &rank.name;
+            if name.is_empty() {
+                return Err(InputError::new("ranks without a name").hint("give each kind its own"));
+            }
+            if self.ranks[..i].iter().any(|before| before.name == *name) {
+                return Err(InputError::new(format!("two kinds of ranks are called \"{name}\""))
+                    .hint("give each its own name, or one of them their sum as count"));
+            }
+        }
+        Ok(())
     }
 }
 
 fn check_rank(rank: &RankKind) -> Result<()> {
     let wrong = |what: String| Err(InputError::new(what).at(format!("rank \"{}\"", rank.name)));
-    let positive = |value: f64| value.is_finite() && value > 0.0;
+    let positive = |value: f64| PLAUSIBLE.contains(&value);
     if rank.count == 0 || rank.count > MOST_GPUS {
         return wrong(format!("count = {}: expected 1 to {MOST_GPUS}", rank.count));
     }
@@ -216,6 +242,12 @@ fn check_rank(rank: &RankKind) -> Result<()> {
     for batch in [rank.batch, rank.most_batch].into_iter().flatten() {
         if !positive(batch) {
             return wrong(format!("batch = {batch}: expected samples above zero"));
+        }
+        if !PLAUSIBLE.contains(&(batch / rank.rate)) {
+            return wrong(format!(
+                "a batch of {batch} at {} samples per second is no step that can be timed",
+                rank.rate
+            ));
         }
     }
     match (rank.batch, rank.most_batch) {
@@ -243,6 +275,13 @@ fn check_series(series: &Series) -> Result<()> {
     {
         return Err(InputError::new(format!(
             "batch_per_gpu = {batch}: expected samples above zero"
+        )));
+    }
+    if let Some(step) = series.known.base_step
+        && !(step > Nanos::ZERO && step.secs_f64() <= LONGEST)
+    {
+        return Err(InputError::new(format!(
+            "base_step = {step}: expected a time above zero, at most {LONGEST:e} s"
         )));
     }
     let accumulations = series.ask_accumulation.iter().chain(&series.known.accumulation);

@@ -148,11 +148,11 @@ fn losses(normal: &Normalised<'_>, node_cost: Option<f64>) -> Losses {
     let alone: Vec<&Normal<'_>> = normal.trusted().filter(|point| point.nodes == 1).collect();
     let sizes = alone.windows(2).any(|pair| pair[0].gpus != pair[1].gpus);
     let inside = match (sizes, normal.node_cost()) {
-        (true, Some(cost)) => alone.first().map(|first| 1.0 - first.cost / cost),
+        (true, Some(cost)) => alone.first().map(|first| (1.0 - first.cost / cost).max(0.0)),
         _ => None,
     };
     let between = match (normal.largest(), node_cost) {
-        (Some(largest), Some(cost)) => Some(1.0 - cost / largest.cost),
+        (Some(largest), Some(cost)) => Some((1.0 - cost / largest.cost).max(0.0)),
         _ => None,
     };
     Losses { inside_node: inside, between_nodes: between }

@@ -49,10 +49,20 @@ fn best(
     let now = present.map(|split| split.step.secs_f64());
     let wanted = global_batch.map(|batch| batch / total).or(memory).or(now).unwrap_or(1.0);
     let fits = memory.is_none_or(|most| wanted <= most * (1.0 + 1e-9));
-    let batches: Vec<f64> = match (fits, global_batch) {
-        (true, _) => kinds.iter().map(|kind| whole(kind.rate * wanted, kind.most_batch)).collect(),
-        (false, _) => fill(kinds, global_batch.unwrap_or(0.0), warnings),
+    let mut batches: Vec<f64> = if fits {
+        kinds.iter().map(|kind| whole(kind.rate * wanted, kind.most_batch)).collect()
+    } else {
+        fill(kinds, global_batch.unwrap_or(0.0), warnings)
     };
+    if let Some(batch) = global_batch {
+        top_up(kinds, batch, &mut batches);
+        let sum = sum_of(kinds, &batches);
+        if warnings.is_empty() && (sum - batch).abs() > 0.5 {
+            warnings.push(format!(
+                "batches of whole samples, equal among ranks of a kind, sum up to {sum} and not to the global batch of {batch}"
+            ));
+        }
+    }
     let held = kinds.iter().any(|kind| kind.most_batch.is_none());
     if held {
         warnings
@@ -81,10 +91,33 @@ fn fill(kinds: &[RankKind], batch: f64, warnings: &mut Vec<String>) -> Vec<f64> 
             Some(i) => full[i] = true,
             None => {
                 let own = |i: usize| if full[i] { most(i) } else { kinds[i].rate * time };
-                return (0..kinds.len()).map(own).map(|batch| batch.round().max(1.0)).collect();
+                return (0..kinds.len()).map(|i| whole(own(i), kinds[i].most_batch)).collect();
             }
         }
     }
+}
+
+/// Hands out what rounding down has left of a global batch: one sample more to each rank of a kind,
+/// first where that takes least time.
+fn top_up(kinds: &[RankKind], batch: f64, batches: &mut [f64]) {
+    let mut left = batch - sum_of(kinds, batches);
+    let mut order: Vec<usize> = (0..kinds.len()).collect();
+    order.sort_by(|&a, &b| {
+        let time = |i: usize| (batches[i] + 1.0) / kinds[i].rate;
+        time(a).total_cmp(&time(b))
+    });
+    for i in order {
+        let count = f64::from(kinds[i].count);
+        if count <= left && kinds[i].most_batch.is_none_or(|most| batches[i] + 1.0 <= most) {
+            batches[i] += 1.0;
+            left -= count;
+        }
+    }
+}
+
+/// Samples of all ranks.
+fn sum_of(kinds: &[RankKind], batches: &[f64]) -> f64 {
+    kinds.iter().zip(batches).map(|(kind, batch)| f64::from(kind.count) * batch).sum()
 }
 
 /// A batch of whole samples that fits.
@@ -102,7 +135,7 @@ fn split(kinds: &[RankKind], batches: &[f64]) -> SplitAnswer {
         .map(|(kind, &batch)| (kind.name.clone(), kind.count, batch, time(kind, batch)))
         .collect();
     let step = rows.iter().map(|row| row.3).max().unwrap_or_default();
-    let samples: f64 = rows.iter().map(|row| f64::from(row.1) * row.2).sum();
+    let samples = sum_of(kinds, batches);
     let seconds = step.secs_f64();
     SplitAnswer {
         kinds: rows,
@@ -141,6 +174,16 @@ mod tests {
         // A fixed global batch that exceeds the fast rank's share fills it first.
         let split = answer(&kinds, Some(880.0)).unwrap().best;
         assert_eq!((split.kinds[0].2, split.kinds[1].2), (250.0, 190.0));
+        // What rounding down leaves goes to whom it costs least; what nobody can take is said.
+        let split = answer(&kinds, Some(886.0)).unwrap().best;
+        assert_eq!((split.kinds[0].2, split.kinds[1].2), (250.0, 193.0));
+        let alike = [kind("a", 500.0, 9.0, None), kind("b", 500.0, 9.0, None)];
+        let split = answer(&alike, Some(66.0)).unwrap();
+        assert_eq!((split.best.kinds[0].2, split.best.kinds[1].2), (17.0, 16.0));
+        for odd in [67.0, 3.0] {
+            let warnings = answer(&alike, Some(odd)).unwrap().warnings;
+            assert!(warnings.iter().any(|w| w.contains("not to the global")), "{warnings:?}");
+        }
         let too_much = answer(&kinds, Some(2000.0)).unwrap();
         assert!(too_much.warnings.iter().any(|w| w.contains("does not fit")), "{too_much:?}");
     }

@@ -13,16 +13,12 @@ pub mod language;
 mod run;
 mod setting;
 mod sketch;
+mod stage;
 mod standard;
-
-use std::sync::Arc;
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
-use foretrain_rewrite::BucketCaps;
-use foretrain_rewrite::strategy::Registry;
-use rayon::prelude::*;
 
 use crate::devices::recorded_cluster;
 use crate::recording::Recording;
@@ -31,11 +27,10 @@ use crate::scale::{PredictOptions, Start};
 
 use answer::Outcome;
 pub use answer::{ScenarioAnswer, Share, WhatIf};
-use apply::apply;
 pub use language::{Axis, Change, Scenario, ScenarioFile, grid};
 use setting::Setting;
 pub use setting::check_names;
-use sketch::{Ground, Sketch};
+use stage::{Stage, by_device};
 use standard::standard;
 
 /// What to ask.
@@ -112,28 +107,22 @@ fn answer(start: Start, catalogue: &Catalogue, options: &WhatIfOptions) -> Resul
         .map(|cluster| Base::new(start.clone(), cluster, &catalogue, &predict))
         .collect::<Result<_>>()?;
     drop(start);
-    let stage =
-        Stage::new(&settings, bases, &predict).map_err(|(i, error)| asked[i].explain(error))?;
-    let baseline = stage.outcome(&asked[0], 0, None)?.0;
+    let stage = Stage::new(&settings, bases, &predict);
+    let (baseline, results) = stage.outcomes(&asked, is_standard)?;
     let before = baseline.step_time.value;
-    let results: Vec<Result<(Outcome, Vec<String>)>> = (1..asked.len())
-        .into_par_iter()
-        .map(|i| stage.outcome(&asked[i], i, Some(before)))
-        .collect();
     let mut found = Vec::with_capacity(results.len());
     let mut left_out = Vec::new();
     for (one, result) in asked[1..].iter().zip(results) {
         match result {
             Ok(result) => found.push((one, result)),
-            Err(error) if is_standard => left_out.push((one.scenario.label(), error.to_string())),
-            Err(error) => return Err(one.explain(error)),
+            Err(error) => left_out.push((one.scenario.label(), error.to_string())),
         }
     }
     let mut scenarios = gather(&found, before);
     if is_standard {
         scenarios.sort_by_key(|scenario| std::cmp::Reverse(scenario.saving));
     }
-    let base = &stage.bases[stage.base_of[0]];
+    let base = stage.base(0);
     let mut evidence = base.evidence.clone();
     evidence.sort_by_key(|line| line.kind);
     let mut warnings = base.warnings.clone();
@@ -227,124 +216,6 @@ fn parts_of(scenario: &Scenario) -> Vec<Asked> {
     let only = (0..count).map(|i| Asked { scenario: of(&|j| j == i), part: Part::Only(i) });
     let without = (0..count).map(|i| Asked { scenario: of(&|j| j != i), part: Part::Without(i) });
     only.chain(without).collect()
-}
-
-/// One cluster for each device among the settings: what depends on the device is made once.
-fn by_device(settings: &[Setting]) -> Vec<Cluster> {
-    let mut clusters: Vec<Cluster> = Vec::new();
-    for setting in settings {
-        if !clusters.iter().any(|known| known.node.device == setting.cluster.node.device) {
-            clusters.push(setting.cluster.clone());
-        }
-    }
-    clusters
-}
-
-/// What the job's structure depends on.
-#[derive(PartialEq)]
-struct Key {
-    base: usize,
-    gpus: u32,
-    buckets: BucketCaps,
-    strategy: Option<String>,
-    /// Strategies decide by costs.
-    cluster: Option<Cluster>,
-}
-
-impl Key {
-    fn new(base: usize, setting: &Setting, predict: &PredictOptions, on: &Base<'_>) -> Self {
-        let other_buckets = setting.buckets != predict.buckets;
-        let strategy = match &setting.strategy {
-            Some(passes) => Some(passes.clone()),
-            // Other buckets than were recorded; what copies them is in the recording.
-            None if other_buckets && on.ranks.lead().layout.synchronises() => {
-                let BucketCaps { first, other } = setting.buckets;
-                Some(format!("fuse({}B, first={}B)", other.get(), first.get()))
-            }
-            None => None,
-        };
-        let decides = strategy.is_some() || predict.strategy.is_some();
-        let cluster = decides.then(|| setting.cluster.clone());
-        Self { base, gpus: setting.gpus, buckets: setting.buckets, strategy, cluster }
-    }
-
-    fn options(&self, predict: &PredictOptions) -> Result<PredictOptions> {
-        let mut options = PredictOptions { buckets: self.buckets, ..predict.clone() };
-        if let Some(passes) = &self.strategy {
-            options.strategy = Some(Arc::new(Registry::builtin().parse(passes)?));
-        }
-        Ok(options)
-    }
-}
-
-/// What scenarios share.
-struct Stage<'a> {
-    settings: &'a [Setting],
-    bases: Vec<Base<'a>>,
-    /// Which base each setting is of.
-    base_of: Vec<usize>,
-    grounds: Vec<Ground>,
-    /// Which ground each setting stands on.
-    ground_of: Vec<usize>,
-    replica_batch: Option<f64>,
-}
-
-impl<'a> Stage<'a> {
-    /// On failure, with the index of the setting that is at fault.
-    fn new(
-        settings: &'a [Setting],
-        bases: Vec<Base<'a>>,
-        predict: &PredictOptions,
-    ) -> std::result::Result<Self, (usize, InputError)> {
-        let (mut base_of, mut ground_of) = (Vec::new(), Vec::new());
-        let mut keys: Vec<Key> = Vec::new();
-        let mut grounds = Vec::new();
-        for (i, setting) in settings.iter().enumerate() {
-            let device = &setting.cluster.node.device;
-            let of = |base: &Base<'_>| base.cluster.node.device == *device;
-            let base = bases.iter().position(of).unwrap_or(0);
-            let key = Key::new(base, setting, predict, &bases[base]);
-            let ground = match keys.iter().position(|known| *known == key) {
-                Some(known) => known,
-                None => {
-                    let on = Base { cluster: &setting.cluster, ..bases[base].clone() };
-                    let ground = key
-                        .options(predict)
-                        .and_then(|options| on.draft(setting.gpus, &options))
-                        .and_then(Ground::new);
-                    grounds.push(ground.map_err(|error| (i, error))?);
-                    keys.push(key);
-                    keys.len() - 1
-                }
-            };
-            base_of.push(base);
-            ground_of.push(ground);
-        }
-        let replica_batch = predict.replica_batch;
-        Ok(Self { settings, bases, base_of, grounds, ground_of, replica_batch })
-    }
-
-    /// The job under the changes of `asked`, which have the setting at `index`, and what they did.
-    fn outcome(
-        &self,
-        asked: &Asked,
-        index: usize,
-        before: Option<Nanos>,
-    ) -> Result<(Outcome, Vec<String>)> {
-        let setting = &self.settings[index];
-        let base = Base {
-            cluster: &setting.cluster,
-            latency: setting.latency,
-            ..self.bases[self.base_of[index]].clone()
-        };
-        base.replicas(setting.gpus)?;
-        let mut sketch = Sketch::new(&base, &self.grounds[self.ground_of[index]])?;
-        for change in &asked.scenario.changes {
-            apply(&mut sketch, change)?;
-        }
-        let outcome = sketch.outcome(before, self.replica_batch)?;
-        Ok((outcome, sketch.notes))
-    }
 }
 
 /// Puts scenarios and the worth of their changes together.

@@ -1,7 +1,7 @@
 //! From a changed job to its outcome, by the path that `predict` takes.
 
 use foretrain_core::estimate::Z80;
-use foretrain_core::{Estimate, Nanos, Result};
+use foretrain_core::{Estimate, InputError, Nanos, Result};
 use foretrain_graph::{Job, NodeId};
 use foretrain_sim::{Program, SimOptions, Timeline, Workspace};
 use rustc_hash::FxHashMap;
@@ -11,6 +11,9 @@ use super::sketch::Sketch;
 use crate::breakdown::Owner;
 use crate::scale::simulate::{busy, per_step, steady_step, window};
 use crate::scale::steady::{Sharing, engine_options, settle, settled, settled_step};
+
+/// Work of a rank per step, ns: some steps of a hundred days each still fit the engine's clock.
+const LONGEST_NS: f64 = 100.0 * 86_400e9;
 
 /// How much longer communication takes than alone, where it does: by class and node.
 type Lost = FxHashMap<(usize, NodeId), Nanos>;
@@ -23,6 +26,7 @@ impl Sketch<'_> {
         before: Option<Nanos>,
         replica_batch: Option<f64>,
     ) -> Result<Outcome> {
+        self.check_length()?;
         let (mut program, mut workspace) = self.program()?;
         let options = SimOptions {
             interference: self.sharing(),
@@ -75,6 +79,20 @@ impl Sketch<'_> {
             breakdown,
             converged,
         })
+    }
+
+    /// Refuses a step that the engine's clock could not tell.
+    fn check_length(&self) -> Result<()> {
+        for (works, costs) in self.work.iter().zip(&self.costs) {
+            let ns = |time: Nanos| time.nanos() as f64;
+            let work: f64 = works.iter().copied().map(ns).sum();
+            let talk: f64 = costs.iter().map(|(_, cost)| ns(cost.time.high) + ns(cost.wait)).sum();
+            if work + talk > LONGEST_NS {
+                return Err(InputError::new("a step would take more than a hundred days")
+                    .hint("check the factors and times of the changes"));
+            }
+        }
+        Ok(())
     }
 
     /// Step time of one class if it never waited for another.

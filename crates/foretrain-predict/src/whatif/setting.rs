@@ -22,6 +22,7 @@ impl Setting {
     /// This setting under a scenario. Of changes that exclude each other the last counts, and
     /// factors multiply; a machine is chosen before its links are changed.
     pub(super) fn under(&self, scenario: &Scenario, catalogue: &mut Catalogue) -> Result<Self> {
+        scenario.check()?;
         let mut setting = self.clone();
         for change in &scenario.changes {
             match change {

@@ -205,7 +205,7 @@ impl<'a> Draft<'a> {
         let communicates = |id: NodeId| self.graph.kind(id).communicates();
         for nodes in &copies[1..] {
             let pairs = copies[0].iter().copied().zip(nodes.iter().copied());
-            self.repeated.extend(pairs.filter(|(id, _)| communicates(*id)));
+            self.repeated.extend(pairs.filter(|(_, copy)| communicates(*copy)));
         }
         self.find()
     }

@@ -8,6 +8,12 @@ use super::parameters::Values;
 use super::pass::{PassKind, Stage};
 use super::presets::{PRESETS, Preset};
 
+/// Stages of which a strategy has one pass at most, what two would be, and why that cannot be.
+const EXCLUSIVE: [(Stage, &str, &str); 2] = [
+    (Stage::Shard, "two ways of sharding", "states are sharded once"),
+    (Stage::Topology, "two topologies", "gradients take one way"),
+];
+
 /// Passes by name. Start from [`Registry::builtin`] and [add](Registry::add) your own.
 pub struct Registry {
     kinds: Vec<PassKind>,
@@ -90,7 +96,8 @@ impl Registry {
     /// passes, and may be followed by more. Passes are applied in the order of their stages.
     ///
     /// # Errors
-    /// If a pass or parameter is unknown, a value is not of its kind, or there are two topologies.
+    /// If a pass or parameter is unknown, a value is not of its kind, a pass is there twice, or there
+    /// are two topologies or two ways of sharding.
     pub fn parse(&self, text: &str) -> Result<Strategy> {
         let mut strategy = Strategy { passes: Vec::new(), text: text.trim().to_owned() };
         self.extend(&mut strategy, text)?;
@@ -157,19 +164,25 @@ impl Registry {
     /// Puts the passes in the order of their stages, those of one stage as they were written.
     ///
     /// # Errors
-    /// If there are two topologies.
+    /// If a pass is there twice, or two passes exclude each other.
     fn arrange(&self, strategy: &mut Strategy) -> Result<()> {
         strategy.passes.sort_by_key(|(position, _)| self.kinds[*position].stage);
-        let kinds = strategy.passes.iter().map(|(position, _)| &self.kinds[*position]);
-        let mut topologies = kinds.filter(|kind| kind.stage == Stage::Topology);
-        match (topologies.next(), topologies.next()) {
-            (Some(one), Some(other)) => Err(InputError::new(format!(
-                "\"{}\" and \"{}\" are two topologies",
-                one.name, other.name
-            ))
-            .hint("gradients take one way: leave one of them out")),
-            _ => Ok(()),
+        let kinds: Vec<&PassKind> =
+            strategy.passes.iter().map(|(position, _)| &self.kinds[*position]).collect();
+        for (i, kind) in kinds.iter().enumerate() {
+            if kinds[..i].iter().any(|before| before.name == kind.name) {
+                return Err(InputError::new(format!("\"{}\" is there twice", kind.name))
+                    .hint("leave one of them out; to change a pass of a named strategy, write out its passes"));
+            }
         }
+        for (stage, two, why) in EXCLUSIVE {
+            let mut of_stage = kinds.iter().filter(|kind| kind.stage == stage);
+            if let (Some(one), Some(other)) = (of_stage.next(), of_stage.next()) {
+                let names = format!("\"{}\" and \"{}\" are {two}", one.name, other.name);
+                return Err(InputError::new(names).hint(format!("{why}: leave one of them out")));
+            }
+        }
+        Ok(())
     }
 
     /// The error for a name that is none.

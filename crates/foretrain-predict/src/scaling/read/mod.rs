@@ -7,15 +7,13 @@ mod value;
 
 use std::path::Path;
 
-use foretrain_core::{InputError, Result};
+use foretrain_core::Result;
+use foretrain_hardware::read_text;
 
 use super::input::{Known, ScalingInput};
 
 pub use job::{JobSpec, Written};
 pub use value::{Unit, point, rank};
-
-/// Tables of measured points are short; anything larger is some other file.
-const LARGEST: u64 = 16 << 20;
 
 /// Reads a file: TOML, or a table with commas if its name ends in `.csv`. What it leaves open is
 /// taken from `known`.
@@ -23,13 +21,7 @@ const LARGEST: u64 = 16 << 20;
 /// # Errors
 /// If it cannot be read, with the line.
 pub fn read(path: &Path, known: &Known) -> Result<ScalingInput> {
-    let size = std::fs::metadata(path).map_err(|error| InputError::io(&error, path))?.len();
-    if size > LARGEST {
-        return Err(InputError::new(format!("{size} bytes are too many for a table of points"))
-            .in_file(path)
-            .hint("traces are read by `foretrain predict` and `foretrain inspect`"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| InputError::io(&error, path))?;
+    let text = read_text(path)?;
     let is_table = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
     let input = if is_table { table::parse(&text, known) } else { file::parse(&text, known) };
     let input = input.map_err(|error| {

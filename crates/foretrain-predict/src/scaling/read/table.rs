@@ -28,10 +28,17 @@ pub(super) fn parse(text: &str, known: &Known) -> Result<ScalingInput> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let heads = reader.headers().map_err(|error| unreadable(&error))?.clone();
     let heads: Vec<String> = heads.iter().map(str::to_ascii_lowercase).collect();
-    for head in &heads {
+    for (i, head) in heads.iter().enumerate() {
+        if heads[..i].contains(head) {
+            let error = InputError::new(format!("two columns are called \"{head}\""));
+            return Err(error.at("line 1").hint("leave one of them out"));
+        }
         let known = COLUMNS.iter().chain(&["series", "machine"]).copied();
         if !known.clone().any(|column| column == head) {
-            let error = InputError::new(format!("unknown column \"{head}\"")).at("line 1");
+            let error = InputError::new(format!("unknown column {head:?}")).at("line 1");
+            if head.contains([';', '\t']) {
+                return Err(error.hint("separate columns by commas"));
+            }
             return Err(match suggest::nearest(head, known) {
                 Some(near) => error.hint(format!("did you mean \"{near}\"?")),
                 None => error.hint(format!("columns: {}, series, machine", COLUMNS.join(", "))),
@@ -136,6 +143,8 @@ mod tests {
         assert!(of("gpu,step_time\n1,2s\n").hints()[0].contains("gpus"));
         assert_eq!(of("gpus,step_time\n1,2s\n2,fast\n").place(), Some("line 3"));
         assert_eq!(of("gpus,step_time\n1,2s\n2\n").place(), Some("line 3"));
+        assert!(of("gpus;step_time\n1;2s\n").hints()[0].contains("commas"));
+        assert!(of("gpus,nodes,gpus\n1,1,2\n").message().contains("two columns"));
         of("gpus,value\n1,2\n");
         of("nodes,step_time\n1,2\n");
     }

@@ -144,8 +144,7 @@ pub fn point(text: &str, unit: &Unit) -> Result<Point> {
         backward: None,
         place: format!("point {first}"),
     };
-    for part in parts {
-        let (key, value) = key(part)?;
+    for (key, value) in pairs(parts)? {
         match key {
             "nodes" => point.nodes = Some(count(value)?),
             "batch" => point.batch_per_gpu = Some(number(value)?),
@@ -180,8 +179,7 @@ pub fn rank(text: &str) -> Result<RankKind> {
         batch: None,
         most_batch: None,
     };
-    for part in rest.split(',') {
-        let (key, value) = key(part)?;
+    for (key, value) in pairs(rest.split(','))? {
         match key {
             "count" => kind.count = count(value)?,
             "rate" => kind.rate = number(value)?,
@@ -193,9 +191,20 @@ pub fn rank(text: &str) -> Result<RankKind> {
     Ok(kind)
 }
 
-fn key(part: &str) -> Result<(&str, &str)> {
-    let found = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
-    found.ok_or_else(|| InputError::new(format!("expected NAME=VALUE, found \"{part}\"")))
+/// `NAME=VALUE` of each part, no name twice.
+fn pairs<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Vec<(&'a str, &'a str)>> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for part in parts {
+        let Some((key, value)) = part.split_once('=') else {
+            return Err(InputError::new(format!("expected NAME=VALUE, found \"{part}\"")));
+        };
+        let key = key.trim();
+        if pairs.iter().any(|before| before.0 == key) {
+            return Err(InputError::new(format!("\"{key}\" is given twice")));
+        }
+        pairs.push((key, value.trim()));
+    }
+    Ok(pairs)
 }
 
 fn unknown(key: &str, known: &str) -> InputError {
@@ -239,6 +248,11 @@ mod tests {
         assert!(super::point("4", &unit("s")).is_err());
         let error = super::point("4=2,node=2", &unit("s")).unwrap_err();
         assert!(error.hints()[0].contains("nodes"), "{error:?}");
+        for twice in ["4=2,nodes=1,nodes=2", "4=2,batch=1, batch=1"] {
+            let error = super::point(twice, &unit("s")).unwrap_err();
+            assert!(error.message().contains("given twice"), "{error:?}");
+        }
+        assert!(rank("fast:rate=750,rate=7").is_err());
         assert!(rank("fast:rate=750,batch=300").is_ok() && rank("fast").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! What the host does: launches, waits.
 
 use foretrain_core::{InputError, Nanos, Result};
-use foretrain_graph::{EdgeKind, Glob, NodeId, NodeKind, NodeSet};
+use foretrain_graph::{Edge, EdgeKind, Glob, NodeKind, NodeSet, StepGraph};
 
 use crate::whatif::sketch::Sketch;
 
@@ -40,21 +40,11 @@ pub(super) fn launching(sketch: &Sketch<'_>, class: usize) -> NodeSet {
 /// Takes waits out: of the host for the device at calls whose name matches, and of streams for
 /// each other if the pattern matches the word for them.
 pub(super) fn no_sync(sketch: &mut Sketch<'_>, glob: &Glob) -> Result<()> {
-    let of_streams = glob.matches(EVENT_WAIT);
     let mut removed = 0;
     for class in sketch.classes() {
         let graph = sketch.graph(class);
-        let is_named =
-            |id: NodeId| graph.kind(id) == NodeKind::Sync && glob.matches(graph.name(id));
-        let doomed: Vec<bool> = graph
-            .edges()
-            .iter()
-            .map(|edge| match edge.kind {
-                EdgeKind::HostSync => is_named(edge.dst),
-                EdgeKind::EventWait => of_streams,
-                _ => false,
-            })
-            .collect();
+        let doomed: Vec<bool> =
+            graph.edges().iter().map(|edge| is_wait(graph, edge, glob)).collect();
         let count = doomed.iter().filter(|&&doomed| doomed).count();
         removed += count;
         if count > 0 {
@@ -62,11 +52,28 @@ pub(super) fn no_sync(sketch: &mut Sketch<'_>, glob: &Glob) -> Result<()> {
             graph.retain_edges(|id, _| !doomed[id.index()]);
         }
     }
-    if removed == 0 {
+    if removed == 0 && !is_there(sketch, glob) {
         return Err(no_such_wait(sketch, glob));
     }
     sketch.notes.push(format!("no sync({}): {removed} waits taken out", glob.as_str()));
     Ok(())
+}
+
+/// Whether an edge is a wait that the pattern names.
+fn is_wait(graph: &StepGraph, edge: &Edge, glob: &Glob) -> bool {
+    match edge.kind {
+        EdgeKind::HostSync => {
+            graph.kind(edge.dst) == NodeKind::Sync && glob.matches(graph.name(edge.dst))
+        }
+        EdgeKind::EventWait => glob.matches(EVENT_WAIT),
+        _ => false,
+    }
+}
+
+/// Whether the job has such a wait before any change: an earlier change may have taken it out.
+fn is_there(sketch: &Sketch<'_>, glob: &Glob) -> bool {
+    let mut classes = sketch.ground.draft.job.classes.iter();
+    classes.any(|class| class.graph.edges().iter().any(|edge| is_wait(&class.graph, edge, glob)))
 }
 
 fn no_such_wait(sketch: &Sketch<'_>, glob: &Glob) -> InputError {

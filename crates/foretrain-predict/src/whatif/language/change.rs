@@ -96,6 +96,35 @@ fn whole(quantity: u64, units: &[(u64, &str)]) -> String {
     format!("{}{unit}", quantity / size)
 }
 
+impl Change {
+    /// Whether it says how something is, so that twice is as good as once.
+    pub(super) const fn is_state(&self) -> bool {
+        matches!(
+            self,
+            Self::Precision(_)
+                | Self::LoaderWorkers(..)
+                | Self::Fuse
+                | Self::PerfectOverlap
+                | Self::NoCommunication
+                | Self::NoLaunchOverhead
+                | Self::FastestRank
+        )
+    }
+
+    /// What changes by a factor, and the factor, of a change that is no query.
+    pub(super) const fn factor(&self) -> Option<(&'static str, f64)> {
+        Some(match *self {
+            Self::Bandwidth(factor) => ("bandwidth", factor),
+            Self::Nic(factor) => ("nic", factor),
+            Self::Latency(factor) => ("latency", factor),
+            Self::Batch(factor) => ("batch", factor),
+            Self::Input(factor) => ("input", factor),
+            Self::FasterHost(factor) => ("faster host", factor),
+            _ => return None,
+        })
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

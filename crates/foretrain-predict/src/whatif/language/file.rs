@@ -14,6 +14,7 @@ use std::path::Path;
 
 use foretrain_core::suggest::nearest;
 use foretrain_core::{InputError, Result};
+use foretrain_hardware::read_text;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -59,8 +60,7 @@ impl ScenarioFile {
     /// # Errors
     /// If it cannot be read, or as [`parse`](Self::parse).
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| InputError::io(&error, path))?;
-        Self::parse(&text).map_err(|error| error.in_file(path))
+        Self::parse(&read_text(path)?).map_err(|error| error.in_file(path))
     }
 
     /// Reads the text of a file.

@@ -8,8 +8,10 @@ use foretrain_rewrite::strategy::Registry;
 use super::change::{Change, FACTORS, KEYS, PLAIN};
 use super::split::{at_last, stands_alone};
 
-/// Factors beyond this are slips of the keyboard.
-const LARGEST_FACTOR: f64 = 1e6;
+/// Factors beyond these are slips of the keyboard.
+const FACTORS_RANGE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+/// Longer texts are cut short in messages.
+const SHOWN: usize = 80;
 
 impl Change {
     /// Reads one change.
@@ -19,7 +21,7 @@ impl Change {
     /// nearest form.
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
-        read(text).map_err(|error| error.at(format!("`{text}`")))
+        read(text).map_err(|error| error.at(format!("`{}`", shown(text))))
     }
 }
 
@@ -61,6 +63,14 @@ fn read(text: &str) -> Result<Change> {
         return Ok(Change::Set(query(nodes)?, time.parse()?));
     }
     Err(not_a_change(text, &spaced))
+}
+
+/// A text as messages quote it.
+pub(super) fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 fn is_number(c: char) -> bool {
@@ -149,9 +159,11 @@ fn no_sync(rest: &str) -> Result<Change> {
 
 fn factor(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
-        Ok(factor) if (0.0..=LARGEST_FACTOR).contains(&factor) => Ok(factor),
+        Ok(factor) if factor == 0.0 || FACTORS_RANGE.contains(&factor) => Ok(factor),
         _ => Err(InputError::new(format!(
-            "expected a factor from 0 to {LARGEST_FACTOR}, as in x0.5, found `x{text}`"
+            "expected 0 or a factor from {} to {}, as in x0.5, found `x{text}`",
+            FACTORS_RANGE.start(),
+            FACTORS_RANGE.end()
         ))),
     }
 }
@@ -160,7 +172,7 @@ fn factor(text: &str) -> Result<f64> {
 fn query(text: &str) -> Result<Query> {
     Query::parse(text).map_err(|error| {
         let message = match error.place() {
-            Some(place) => format!("{} ({place} {text:?})", error.message()),
+            Some(place) => format!("{} ({place} {:?})", error.message(), shown(text)),
             None => error.message().to_owned(),
         };
         error.hints().iter().fold(InputError::new(message), InputError::hint)
@@ -240,7 +252,8 @@ mod tests {
             ("precision=int", "", ""),
             ("precision=narrow", "unknown element type", "bf16"),
             ("kernel = 20", "has no unit", ""),
-            ("kernel x1e99", "expected a factor", ""),
+            ("kernel x1e99", "expected 0 or a factor", ""),
+            ("bandwidth x1e-300", "a factor from 0.000001 to 1000000", ""),
             ("no sync()", "expected a pattern", "event-wait"),
             ("slow rank x2", "expected a rank", "slow rank 3"),
         ] {

@@ -1,11 +1,15 @@
 //! Changes that are made together.
 
 use std::fmt;
+use std::mem::discriminant;
 
 use foretrain_core::{InputError, Result};
 
 use super::change::Change;
 use super::split::{at_all, stands_alone};
+
+/// Products of factors beyond these leave the range in which times can be told.
+const PRODUCTS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
 
 /// Changes that are made together, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +34,35 @@ impl Scenario {
     /// The name, or the changes.
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.to_string())
+    }
+
+    /// Refuses factors that multiply to a slip, as each alone would be.
+    ///
+    /// # Errors
+    /// Names what they are of.
+    pub(crate) fn check(&self) -> Result<()> {
+        let factors = || self.changes.iter().filter_map(Change::factor);
+        for (name, _) in factors() {
+            let product: f64 = factors().filter(|one| one.0 == name).map(|one| one.1).product();
+            if product != 0.0 && !PRODUCTS.contains(&product) {
+                return Err(InputError::new(format!(
+                    "the factors of `{name}` multiply to {product:e}: expected {:e} to {:e}",
+                    PRODUCTS.start(),
+                    PRODUCTS.end()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The changes that are made: of those that say how something is, and not by how much it
+    /// changes, the last of a kind.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &Change> {
+        let is_last = |i: usize, change: &Change| {
+            let of_kind = |later: &Change| discriminant(later) == discriminant(change);
+            !(change.is_state() && self.changes[i + 1..].iter().any(of_kind))
+        };
+        self.changes.iter().enumerate().filter(move |(i, one)| is_last(*i, one)).map(|(_, one)| one)
     }
 
     /// These changes and then those of `other`.

@@ -2,6 +2,7 @@
 
 use foretrain_core::{InputError, Result};
 
+use super::parse::shown;
 use super::scenario::Scenario;
 use super::split::{at_all, at_last};
 
@@ -29,7 +30,7 @@ impl Axis {
     pub fn parse(text: &str) -> Result<Self> {
         let mut alternatives = Vec::new();
         for part in at_all(text, |_, c| c == ';') {
-            for one in values(part).map_err(|error| error.at(format!("`{part}`")))? {
+            for one in values(part).map_err(|error| error.at(format!("`{}`", shown(part))))? {
                 alternatives.push(Scenario::parse(&one)?);
             }
         }
@@ -64,9 +65,14 @@ fn values(part: &str) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// `FROM..TO:COUNT`, each number perhaps behind an `x`; `None` if it is no range.
+/// `FROM..TO:COUNT`, each number perhaps behind an `x`; `None` if it is no range, such as a path
+/// with dots.
 fn range(text: &str) -> Result<Option<Vec<String>>> {
     let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
+    let bare = |text: &str| text.trim().trim_start_matches('x').to_owned();
+    if bare(from).parse::<f64>().is_err() {
+        return Ok(None);
+    }
     let Some((to, count)) = rest.split_once(':') else {
         return Err(InputError::new(format!(
             "expected how many values the range {text} has, as in {text}:5"
@@ -74,8 +80,7 @@ fn range(text: &str) -> Result<Option<Vec<String>>> {
     };
     let mark = if from.trim().starts_with('x') { "x" } else { "" };
     let number = |text: &str| -> Result<f64> {
-        let text = text.trim();
-        let number = text.strip_prefix('x').unwrap_or(text).parse::<f64>();
+        let number = bare(text).parse::<f64>();
         number.ok().filter(|number| number.is_finite()).ok_or_else(|| {
             InputError::new(format!("expected a number at the end of a range, found {text:?}"))
         })
@@ -137,6 +142,7 @@ mod tests {
         assert_eq!(read("nic x2; fuse + input x0"), ["nic x2", "fuse + input x0"]);
         assert_eq!(read("kernel(a,b) x0.5,x0.8").len(), 2);
         assert_eq!(read("kernel(a) = 1us,2us").len(), 2);
+        assert_eq!(read("cluster=../ours.toml,a/../b"), ["cluster=../ours.toml", "cluster=a/../b"]);
         for wrong in ["gpus=1..8", "gpus=1..8:1", "gpus=a..b:2", "gpus=1.5..2:2", "", "fuse;"] {
             assert!(Axis::parse(wrong).is_err(), "{wrong:?}");
         }

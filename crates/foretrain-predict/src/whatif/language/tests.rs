@@ -67,3 +67,24 @@ proptest! {
         let _ = (Scenario::parse(&text), Axis::parse(&text), ScenarioFile::parse(&text));
     }
 }
+
+#[test]
+fn the_last_of_a_kind_counts_and_factors_multiply() {
+    let made = |text: &str| {
+        let scenario = Scenario::parse(text).unwrap();
+        scenario.made().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
+    };
+    assert_eq!(made("precision=f16 + fuse + precision=bf16 + fuse"), "precision=bf16 + fuse");
+    assert_eq!(made("batch x2 + batch x2"), "batch x2 + batch x2");
+    let check = |text: &str| Scenario::parse(text).unwrap().check();
+    assert!(check("bandwidth x1e-6 + nic x1e-6 + latency x0 + latency x5").is_ok());
+    let error = check("bandwidth x0.000001 + fuse + bandwidth x0.000001").unwrap_err();
+    assert!(error.message().contains("`bandwidth` multiply to 1e-12"), "{error}");
+}
+
+#[test]
+fn messages_stay_short() {
+    let deep = format!("{}kernel{} x2", "(".repeat(5_000), ")".repeat(5_000));
+    let error = Change::parse(&deep).unwrap_err();
+    assert!(error.to_string().len() < 500 && error.message().contains("64 levels"), "{error}");
+}

@@ -82,13 +82,17 @@ pub(super) fn rates(series: &SeriesAnswer, sheet: &mut Sheet) {
     if let Some(even) = &series.break_even {
         let rate =
             |rate: Option<_>| rate.map_or(String::new(), |rate| format!(" = {}", both(rate)));
+        // Of what is hidden already nobody knows; what shows may be less than there is room for.
+        let hiding = if even.times_to_hide > 1.0 {
+            format!("{} x{} to hide behind", plain(even.times_to_hide), rate(even.rate_to_hide))
+        } else {
+            "and what shows would fit as it is, if it overlapped, behind".to_owned()
+        };
         let text = format!(
-            "at {}: {} x the effective rate{} for 80 % of one node's rate per GPU, {} x{} to hide behind the backward pass (two thirds of the computation)",
+            "at {}: {} x the effective rate{} for 80 % of one node's rate per GPU, {hiding} the backward pass (two thirds of the computation)",
             counted(even.gpus as usize, "GPU"),
             plain(even.times_for_80),
             rate(even.rate_for_80),
-            plain(even.times_to_hide),
-            rate(even.rate_to_hide)
         );
         sheet.field("break-even", &text);
     }

@@ -1,7 +1,7 @@
 //! Gradient accumulation.
 
 use foretrain_core::{InputError, Result};
-use foretrain_graph::{NodeSet, Phase};
+use foretrain_graph::{NodeId, NodeKind, NodeSet, Phase};
 
 use crate::strategy::draft::{Draft, Exchange};
 use crate::strategy::parameters::{Kind, Parameter};
@@ -44,7 +44,9 @@ impl Pass for Accumulate {
         let graph = &*draft.graph;
         let repeated = |phase| matches!(phase, Phase::Input | Phase::Forward | Phase::Backward);
         let part = NodeSet::from_fn(graph.node_count(), |row| {
-            repeated(graph.node(foretrain_graph::NodeId::from_index(row)).phase)
+            let node = graph.node(NodeId::from_index(row));
+            // Messages carry activations, whatever phase either end gives them.
+            repeated(node.phase) || node.kind == NodeKind::PointToPoint
         });
         draft.repeat(&part, self.times)?;
         draft.batches *= self.times;

@@ -36,8 +36,9 @@ pub(super) const KIND: PassKind = PassKind {
     ],
     build: |values| {
         let kept = values.number("kept").unwrap_or(0.01);
-        if kept > 1.0 {
-            return Err(InputError::new(format!("kept = {kept}: expected a part from 0 to 1")));
+        if !(kept > 0.0 && kept <= 1.0) {
+            let message = format!("kept = {kept}: expected a part above 0, at most 1");
+            return Err(InputError::new(message).hint("one element in a hundred is kept=0.01"));
         }
         let codec = Codec::new(Scheme::parse(values.word("scheme"))?, kept);
         Ok(Box::new(Compress { codec, selective: values.flag("selective") }))

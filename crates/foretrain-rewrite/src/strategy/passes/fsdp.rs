@@ -31,15 +31,26 @@ pub(super) const KIND: PassKind = PassKind {
         Parameter::optional(
             "shards",
             Kind::Count,
-            "Replicas that share one copy, where that is neither all nor a machine's.",
+            "Replicas that share one copy, where that is neither all nor a machine's. Fewer replicas share one among all.",
         ),
     ],
     build: |values| {
+        let hybrid = values.flag("hybrid");
+        let shards = match values.count("shards") {
+            Some(0) => return Err(InputError::new("shards = 0: expected at least one replica")),
+            Some(_) if hybrid => {
+                return Err(InputError::new(
+                    "hybrid sharding has as many shards as a machine has replicas",
+                )
+                .hint("leave out either hybrid or shards"));
+            }
+            shards => shards.map(|shards| u32::try_from(shards).unwrap_or(u32::MAX)),
+        };
         Ok(Box::new(Fsdp {
             prefetch: values.count("prefetch").unwrap_or(1) as usize,
             reshard: values.flag("reshard"),
-            hybrid: values.flag("hybrid"),
-            shards: values.count("shards"),
+            hybrid,
+            shards,
         }))
     },
 };
@@ -48,7 +59,7 @@ struct Fsdp {
     prefetch: usize,
     reshard: bool,
     hybrid: bool,
-    shards: Option<u64>,
+    shards: Option<u32>,
 }
 
 impl Pass for Fsdp {
@@ -56,11 +67,11 @@ impl Pass for Fsdp {
         let replicas = draft.costs.replicas();
         let machine = draft.costs.replicas_per_node().min(replicas);
         let shards = match self.shards {
-            Some(shards) => u32::try_from(shards).unwrap_or(u32::MAX),
+            Some(shards) => shards.min(replicas),
             None if self.hybrid => machine,
             None => replicas,
         };
-        if shards == 0 || !replicas.is_multiple_of(shards) {
+        if !replicas.is_multiple_of(shards) {
             return Err(InputError::new(format!(
                 "{replicas} replicas cannot be split into groups of {shards} that share one copy"
             ))

@@ -1,6 +1,6 @@
 //! Passes that repeat parts of the step.
 
-use foretrain_graph::NodeId;
+use foretrain_graph::{CollectiveKind, Group, NodeId};
 
 use super::*;
 
@@ -17,6 +17,53 @@ fn deferred_accumulation_synchronises_once() {
 fn each_micro_batch_may_synchronise() {
     // The next micro-batch waits for the exchanges of the one before: 113 + 113 + 5.
     assert_eq!(step_us("accumulate(2, deferred=false)"), 231.0);
+}
+
+#[test]
+fn what_lies_between_micro_batches_work_is_done_once() {
+    // Gradients are cleared after the input has come: of no phase that is repeated.
+    for (kind, times) in [(NodeKind::HostSegment, 2), (NodeKind::Collective, 3)] {
+        let mut graph = step();
+        let id = NodeId::from_index(1);
+        let group = (kind == NodeKind::Collective).then(|| graph.add_group(Group::default()));
+        let collective = group.map(|_| CollectiveKind::Barrier);
+        let node = Node { kind, group, collective, phase: Phase::Optimizer, ..graph.node(id) };
+        graph.set_node(id, node);
+        let text = format!("accumulate({times})");
+        let strategy = Registry::builtin().parse(&text).unwrap();
+        let applied = strategy.apply(&mut graph, &Line::new(4, 1), "").unwrap();
+        graph.topological_order().unwrap();
+        let cleared =
+            graph.node_ids().filter(|&id| graph.node(id).group.is_some() && graph.kind(id) == kind);
+        assert_eq!(
+            cleared.filter(|&id| graph.name(id) == "F2").count(),
+            usize::from(group.is_some())
+        );
+        // Of 90 us, 10 are spent in the first micro-batch only.
+        let micro_batches = 90.0 + f64::from(times - 2) * 80.0;
+        assert_eq!(simulated(&graph, &applied), micro_batches + 118.0 - 10.0, "{kind}");
+    }
+}
+
+/// Messages are repeated whatever their phase: the other end may give them another.
+#[test]
+fn messages_of_micro_batches_keep_their_numbers_apart() {
+    let mut graph = step();
+    let group = Some(graph.add_group(Group::default()));
+    let phases = [Phase::Unknown, Phase::Forward, Phase::Backward, Phase::Sync];
+    for (sequence, (i, phase)) in [0, 1, 3, 6].into_iter().zip(phases).enumerate() {
+        let id = NodeId::from_index(i);
+        let collective = Some(CollectiveKind::Recv);
+        let (kind, sequence) = (NodeKind::PointToPoint, sequence as u32);
+        graph.set_node(id, Node { kind, group, collective, sequence, phase, ..graph.node(id) });
+    }
+    let strategy = Registry::builtin().parse("accumulate(3)").unwrap();
+    strategy.apply(&mut graph, &Line::new(4, 1), "").unwrap();
+    let received = |id: &NodeId| graph.node(*id).collective == Some(CollectiveKind::Recv);
+    let mut numbers: Vec<u32> =
+        graph.node_ids().filter(received).map(|id| graph.node(id).sequence).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..12).collect::<Vec<u32>>());
 }
 
 #[test]

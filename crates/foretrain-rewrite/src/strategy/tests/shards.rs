@@ -73,4 +73,8 @@ fn copies_must_divide_the_replicas() {
     let strategy = Registry::builtin().parse("fully-shard(shards=3)").unwrap();
     let error = strategy.apply(&mut graph, &Line::new(4, 1), "").unwrap_err();
     assert!(error.message().contains("groups of 3"));
+    // A job of fewer replicas shares one copy among all.
+    let few = Line::new(2, 1);
+    assert_eq!(step_us_among("fully-shard(shards=4)", &few), step_us_among("fully-shard", &few));
+    assert_eq!(step_us_among("fully-shard(shards=4)", &Line::new(1, 1)), 95.0);
 }

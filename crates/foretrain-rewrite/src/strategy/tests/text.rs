@@ -25,6 +25,15 @@ fn mistakes_are_named() {
     assert!(error("fues(1MiB)").1.contains("fuse"));
     assert!(error("fuse(1 parsec)").0.contains("fuse"));
     assert!(error("ring | byteps").0.contains("two topologies"));
+    assert!(error("zero(1) | fsdp").0.contains("two ways of sharding"));
+    for twice in ["ddp | fuse(1MiB)", "accumulate(2) | ring | accumulate(3)", "fsdp | ddp"] {
+        assert!(error(twice).0.contains("is there twice"), "{twice}");
+    }
+    assert!(error("fully-shard(shards=0)").0.contains("at least one"));
+    assert!(error("fully-shard(shards=2, hybrid=true)").1.contains("either"));
+    for nothing in ["compress(top-k, kept=0)", "compress(top-k, kept=1.5)"] {
+        assert!(error(nothing).0.contains("above 0, at most 1"), "{nothing}");
+    }
     assert!(error("ddp(1MiB)").1.contains("fuse(25MiB"));
     for text in ["", "|", "fuse(", "fuse)", "(x)", "fuse(a=1, 2)"] {
         assert!(Registry::builtin().parse(text).is_err(), "{text}");
