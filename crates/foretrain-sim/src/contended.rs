@@ -10,9 +10,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::earliest::Earliest;
-use crate::fluid::{Fluid, Sharers};
+use crate::fluid::Fluid;
 use crate::ordered::{Order, Settled};
 use crate::program::{NONE, OutEdge, Program};
+use crate::sharers::Sharers;
 use crate::state::{Activity, Columns, Gathering};
 
 /// What happens at a time once activities that reach a point then have been dealt with; the order

@@ -5,93 +5,13 @@
 //! Only devices and resources where something started or ended are looked at again, with what is
 //! connected to them by tasks that use several resources.
 
-use foretrain_flow::{Demand, Paths, max_min};
-use foretrain_graph::QueueKind;
-
-use crate::error::SimError;
 use crate::interference::{Interference, MIN_RATE, TaskView};
-use crate::options::{Sharing, SimOptions};
+use crate::options::Sharing;
 use crate::program::{NONE, Program};
+use crate::sharers::{self, Sharers};
+use foretrain_flow::{Demand, Paths, max_min};
 
 const MAX_RATE: f64 = 1e9;
-
-/// Everything that makes tasks share, laid out by slot and queue.
-pub(crate) struct Sharers<'a> {
-    interference: Option<&'a dyn Interference>,
-    sharing: Sharing,
-    capacities: Vec<f64>,
-    /// Demands of each slot: resource and amount; empty if there are none at all.
-    demands: Vec<Vec<(u32, f64)>>,
-    /// Device of each queue, `NONE` for host threads.
-    device: Vec<u32>,
-    devices: usize,
-}
-
-impl<'a> Sharers<'a> {
-    pub(crate) fn new(program: &Program, options: &'a SimOptions) -> Result<Self, SimError> {
-        let mut demands = Vec::new();
-        for demand in options.demands.iter().filter(|demand| demand.amount > 0.0) {
-            if demand.node.index() >= program.class_nodes(demand.class) {
-                return Err(SimError::Dangling {
-                    what: "a demand".to_owned(),
-                    class: demand.class,
-                    target: format!("node {}", demand.node.get()),
-                });
-            }
-            demands.resize(program.node_count(), Vec::new());
-            let slot = program.slot_of(demand.class, demand.node) as usize;
-            add(&mut demands[slot], demand.resource as u32, demand.amount);
-        }
-        let (device, devices) = match options.interference {
-            Some(_) => devices(program),
-            None => (vec![NONE; program.queues.len()], 0),
-        };
-        Ok(Self {
-            interference: options.interference.as_deref(),
-            sharing: options.sharing,
-            capacities: options.resources.iter().map(|resource| resource.capacity).collect(),
-            demands,
-            device,
-            devices,
-        })
-    }
-
-    /// Whether a task may be slowed down, or slow others down.
-    pub(crate) fn concerns(&self, program: &Program, slot: usize) -> bool {
-        let device = self.device[program.queue[slot] as usize];
-        device != NONE || self.demands.get(slot).is_some_and(|demands| !demands.is_empty())
-    }
-
-    /// Whether every task runs at full rate.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.demands.is_empty() && self.devices == 0
-    }
-}
-
-fn add(demands: &mut Vec<(u32, f64)>, resource: u32, amount: f64) {
-    match demands.iter_mut().find(|(known, _)| *known == resource) {
-        Some((_, sum)) => *sum += amount,
-        None => demands.push((resource, amount)),
-    }
-}
-
-/// Numbers the devices of all classes.
-fn devices(program: &Program) -> (Vec<u32>, usize) {
-    let on_device =
-        |kind: QueueKind| matches!(kind, QueueKind::Stream | QueueKind::Link).then_some(());
-    let mut known: Vec<(u32, u32)> = program
-        .queues
-        .iter()
-        .filter_map(|queue| on_device(queue.kind).map(|()| (queue.class, queue.device)))
-        .collect();
-    known.sort_unstable();
-    known.dedup();
-    let device = program.queues.iter().map(|queue| {
-        let found = known.binary_search(&(queue.class, queue.device)).ok();
-        on_device(queue.kind).and(found).map_or(NONE, |index| index as u32)
-    });
-    (device.collect(), known.len())
-}
 
 /// Members of a set of small integers to look at again.
 #[derive(Default)]
@@ -132,6 +52,21 @@ struct Flow {
     demands: Vec<(u32, f64)>,
 }
 
+/// A task beside a communication, which may wait.
+#[derive(Clone, Copy, PartialEq)]
+struct Pair {
+    own: u32,
+    other: u32,
+    waiting: bool,
+}
+
+/// Rates of a pair, in order of their queues.
+#[derive(Clone, Copy)]
+struct Known {
+    pair: Pair,
+    rates: [f64; 2],
+}
+
 pub(crate) struct Fluid<'a> {
     program: &'a Program,
     sharers: Sharers<'a>,
@@ -153,13 +88,18 @@ pub(crate) struct Fluid<'a> {
     changed: Vec<u32>,
     views: Vec<TaskView>,
     rates: Vec<f64>,
+    /// By slot of a task, the pair that it was in last.
+    pairs: Vec<Known>,
 }
 
 impl<'a> Fluid<'a> {
     pub(crate) fn new(program: &'a Program, sharers: Sharers<'a>) -> Self {
         let queues = program.queues.len();
+        let none = Pair { own: NONE, other: NONE, waiting: false };
+        let asked = if sharers.devices > 0 { program.node_count() } else { 0 };
         Self {
             program,
+            pairs: vec![Known { pair: none, rates: [1.0; 2] }; asked],
             flows: vec![Flow::default(); queues],
             running: vec![Vec::new(); sharers.devices],
             slowed: vec![1.0; queues],
@@ -210,7 +150,7 @@ impl<'a> Fluid<'a> {
             shares |= self.occupy(member, false);
             if let Some(demands) = self.sharers.demands.get(member as usize) {
                 for &(resource, amount) in demands {
-                    add(&mut self.flows[leader as usize].demands, resource, amount);
+                    sharers::add(&mut self.flows[leader as usize].demands, resource, amount);
                 }
             }
         }
@@ -305,7 +245,10 @@ impl<'a> Fluid<'a> {
         let running = &self.running[device];
         self.rates.clear();
         self.rates.resize(running.len(), 1.0);
-        if running.len() > 1 {
+        let pair = self.pair(device);
+        if let Some(known) = pair.and_then(|pair| self.known(pair)) {
+            self.rates.copy_from_slice(&known);
+        } else if running.len() > 1 {
             self.views.clear();
             for &(queue, slot, waiting) in running {
                 let (class, node) = self.program.node_of(slot as usize);
@@ -315,6 +258,9 @@ impl<'a> Fluid<'a> {
                 self.views.push(TaskView { class, node, kind, queue, device, waiting });
             }
             model.rates(&self.views, &mut self.rates);
+            if let (Some(pair), &[first, second]) = (pair, &self.rates[..]) {
+                self.pairs[pair.own as usize] = Known { pair, rates: [first, second] };
+            }
         }
         for (&(queue, _, waiting), &rate) in self.running[device].iter().zip(&self.rates) {
             let rate = if rate >= MIN_RATE { rate.min(MAX_RATE) } else { MIN_RATE };
@@ -324,6 +270,26 @@ impl<'a> Fluid<'a> {
                 self.dirty_flows.mark(leader);
             }
         }
+    }
+
+    /// A task beside a communication, if that is all that runs on a device: the usual case.
+    fn pair(&self, device: usize) -> Option<Pair> {
+        let &[(_, first, first_waits), (_, second, second_waits)] = &self.running[device][..]
+        else {
+            return None;
+        };
+        let communicates = |slot: u32| self.program.kind[slot as usize].communicates();
+        match (communicates(first), communicates(second)) {
+            (false, true) => Some(Pair { own: first, other: second, waiting: second_waits }),
+            (true, false) => Some(Pair { own: second, other: first, waiting: first_waits }),
+            _ => None,
+        }
+    }
+
+    /// What the model said of a pair when the same two met in an earlier iteration.
+    fn known(&self, pair: Pair) -> Option<[f64; 2]> {
+        let known = &self.pairs[pair.own as usize];
+        (known.pair == pair).then_some(known.rates)
     }
 
     /// The rate of an activity if resources were plenty.
@@ -339,8 +305,8 @@ impl<'a> Fluid<'a> {
         if !same {
             flow.left = (flow.left - (now - flow.since) as f64 * flow.rate).max(0.0);
             (flow.since, flow.rate) = (now, rate);
-            // `as` stops at the ends of the range.
-            flow.end = now.saturating_add((flow.left / rate).round() as i64);
+            // To the nearest; `as` stops at the ends of the range.
+            flow.end = now.saturating_add((flow.left / rate + 0.5) as i64);
             flow.epoch = flow.epoch.wrapping_add(1);
         }
         if !same || self.fresh.marked[leader as usize] {

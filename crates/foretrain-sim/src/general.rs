@@ -7,10 +7,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::fluid::{Fluid, Sharers};
+use crate::fluid::Fluid;
 use crate::noise::Noise;
 use crate::options::Discipline;
 use crate::program::{NONE, OutEdge, Program};
+use crate::sharers::Sharers;
 use crate::state::{Activity, Columns, Gathering};
 
 /// What happens at a time; the order of the variants is the order within a nanosecond.

@@ -81,6 +81,7 @@ pub mod options;
 mod ordered;
 pub mod program;
 mod run;
+mod sharers;
 mod state;
 pub mod timeline;
 

@@ -7,12 +7,12 @@ use crate::contended;
 use crate::deadlock;
 use crate::error::SimError;
 use crate::fast;
-use crate::fluid::Sharers;
 use crate::general;
 use crate::noise::Noise;
 use crate::options::{Discipline, Path, SimOptions};
 use crate::ordered::{self, Order};
 use crate::program::Program;
+use crate::sharers::Sharers;
 use crate::state::{Columns, Workspace};
 use crate::timeline::{ClassTimeline, SteadyStep, Timeline};
 
