@@ -5,11 +5,12 @@
 //! Only devices and resources where something started or ended are looked at again, with what is
 //! connected to them by tasks that use several resources.
 
-use crate::interference::{Interference, MIN_RATE, TaskView};
+use foretrain_flow::{Demand, Paths, max_min};
+
+use crate::interference::{MIN_RATE, TaskView};
 use crate::options::Sharing;
 use crate::program::{NONE, Program};
 use crate::sharers::{self, Sharers};
-use foretrain_flow::{Demand, Paths, max_min};
 
 const MAX_RATE: f64 = 1e9;
 
