@@ -57,6 +57,9 @@ impl InputError {
             ErrorKind::PermissionDenied => {
                 ("no permission to read it".into(), "check the file's permissions")
             }
+            ErrorKind::IsADirectory => {
+                ("expected a file, found a directory".into(), "name a file in it")
+            }
             _ => (format!("cannot read it: {error}"), ""),
         };
         Self::new(message).in_file(path).hint(hint)

@@ -85,10 +85,13 @@ impl ModelFile {
         }
         let mut reader = serde_json::Deserializer::from_str(text);
         let file: Self = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            let place = error.path().to_string();
-            InputError::new(format!("no interference model: {}", error.inner()))
-                .at(place)
-                .hint(hint)
+            let refusal = InputError::new(format!("no interference model: {}", error.inner()));
+            let refusal = refusal.hint(hint);
+            // The whole document is no place.
+            match error.path().iter().next() {
+                Some(_) => refusal.at(error.path().to_string()),
+                None => refusal,
+            }
         })?;
         reader.end().map_err(|error| {
             InputError::new(format!("something follows the model: {error}")).hint(hint)

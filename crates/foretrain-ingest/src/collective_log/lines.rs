@@ -7,6 +7,8 @@ use foretrain_core::{InputError, Ledger, Result, Severity};
 
 /// Bytes of a line that are looked at; no table is as wide.
 const WIDEST: usize = 64 * 1024;
+/// Bytes after which a line has no end: devices may give zeros for ever.
+const LONGEST: usize = 1 << 28;
 
 /// Calls `each` with every line and its number, counted from one. Windows line ends, carriage
 /// returns of progress bars and bytes that are no UTF-8 are dealt with. A stream that breaks gives
@@ -40,7 +42,13 @@ pub(crate) fn for_each_line(
             let message = "line too long for a table; its end was not looked at";
             ledger.record_at(Severity::Note, "long-line", message, || format!("line {number}"));
             // An error in the rest of the line comes again with the next line.
-            let _ = reader.skip_until(b'\n');
+            if let Ok(LONGEST) = (&mut reader).take(LONGEST as u64).skip_until(b'\n') {
+                let message = "a line has no end; what follows was not read";
+                ledger.record_at(Severity::Dropped, "endless-line", message, || {
+                    format!("line {number}")
+                });
+                break;
+            }
         }
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches(['\r', '\n']);
@@ -71,6 +79,15 @@ fn without_colours(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_without_end_ends_the_reading() {
+        let (mut ledger, mut seen) = (Ledger::new(), 0);
+        let text = std::io::Read::chain(&b"one\n"[..], std::io::repeat(0));
+        for_each_line(text, "zeros", &mut ledger, |_, _, _| seen += 1).unwrap();
+        assert_eq!(seen, 1);
+        assert!(ledger.get("endless-line").is_some());
+    }
 
     fn lines(text: &[u8]) -> (Vec<String>, Ledger) {
         let (mut all, mut ledger) = (Vec::new(), Ledger::new());

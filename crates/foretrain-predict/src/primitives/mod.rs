@@ -23,7 +23,7 @@ pub struct PrimitivesAnswer {
 /// # Errors
 /// If no primitive was measured at two sizes.
 pub fn calibrate_primitives(measured: &Measured, source: &str) -> Result<PrimitivesAnswer> {
-    let fitted = measured.fit(source)?;
+    let fitted = measured.fit(source).map_err(|error| error.at(source))?;
     let advice = advice(&fitted);
     Ok(PrimitivesAnswer { fitted, advice })
 }
