@@ -14,7 +14,7 @@ use crate::fluid::Fluid;
 use crate::ordered::{Order, Settled};
 use crate::program::{NONE, OutEdge, Program};
 use crate::sharers::Sharers;
-use crate::state::{Activity, Columns, Gathering};
+use crate::state::{Activity, Columns, Gatherings};
 
 /// What happens at a time once activities that reach a point then have been dealt with; the order
 /// of the variants is the order within a nanosecond.
@@ -35,7 +35,7 @@ struct Contended<'a> {
     now: i64,
     columns: Columns,
     pending: Vec<u32>,
-    gatherings: Vec<Gathering>,
+    gatherings: Gatherings,
     events: BinaryHeap<Reverse<(i64, Event)>>,
     /// When the activity led by each queue ends or lets an overlapping task go.
     points: Earliest,
@@ -96,7 +96,7 @@ pub(crate) fn run(
         now: 0,
         columns,
         pending: Vec::with_capacity(nodes * iterations),
-        gatherings: vec![Gathering::default(); program.meetings.len() * iterations],
+        gatherings: Gatherings::new(program, iterations),
         events: BinaryHeap::new(),
         points: Earliest::new(program.queues.len()),
         activities: vec![Activity::default(); program.queues.len()],
@@ -226,17 +226,10 @@ impl Contended<'_> {
         let (slot, iteration) = (task % self.nodes, task / self.nodes);
         let meeting = program.meetings.of[slot] as usize;
         let members = program.meetings.members(meeting);
-        let gathering = &mut self.gatherings[iteration * program.meetings.len() + meeting];
-        gathering.add(at);
-        if (gathering.arrived as usize) < members.len() {
-            return;
-        }
-        let latest = gathering.latest;
+        let latest = self.gatherings.arrive(iteration, meeting, members.len(), at);
+        let Some(latest) = latest else { return };
         let base = iteration * self.nodes;
-        for &member in members {
-            let index = base + member as usize;
-            self.columns.wait[index] = latest - self.columns.start[index];
-        }
+        self.columns.waited(base, members, latest);
         if !members.iter().any(|&member| self.roles.shares[member as usize]) {
             let end = latest.saturating_add(self.transfer_work(members));
             for &member in members {
@@ -293,13 +286,13 @@ impl Contended<'_> {
         }
         let program = self.program;
         let task = self.activities[leader as usize].task as usize;
-        let (base, slot) = (task - task % self.nodes, task % self.nodes);
-        let slot = slot as u32;
+        let base = task - task % self.nodes;
+        let slot = (task - base) as u32;
         let members = program.meetings.together(&slot);
         self.fluid.finish(leader, members);
         for &member in members {
             let (task, slot) = (base + member as usize, member as usize);
-            self.note_end(task);
+            self.note_end(task, self.now);
             for &edge in program.out_of(slot) {
                 if edge.lag >= 0 || self.order.follows(slot, edge) {
                     self.release(task, edge, self.now.saturating_add(edge.lag.max(0)));
@@ -311,16 +304,15 @@ impl Contended<'_> {
         }
     }
 
-    fn note_end(&mut self, task: usize) {
-        self.columns.end[task] = self.now;
+    fn note_end(&mut self, task: usize, end: i64) {
+        self.columns.end[task] = end;
         self.ended[task / self.nodes] += 1;
     }
 
     /// A task that shared nothing ends, having made progress since `begun`.
     fn end(&mut self, task: usize, begun: i64, end: i64) {
         let slot = task % self.nodes;
-        self.columns.end[task] = end;
-        self.ended[task / self.nodes] += 1;
+        self.note_end(task, end);
         for &edge in self.program.out_of(slot) {
             let ready = match edge.lag {
                 lag if lag >= 0 => end.saturating_add(lag),

@@ -13,7 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::noise::Noise;
 use crate::program::{NONE, Program};
-use crate::state::{Columns, Gathering};
+use crate::state::{Columns, Gatherings};
 
 pub(crate) struct Fast<'a> {
     program: &'a Program,
@@ -27,7 +27,7 @@ pub(crate) struct Fast<'a> {
     blocked: Vec<bool>,
     held: Vec<VecDeque<u32>>,
     unblocked: Vec<u32>,
-    gatherings: Vec<Gathering>,
+    gatherings: Gatherings,
     /// The last task of each queue; kept only for noise.
     last: Vec<u32>,
     finished: u64,
@@ -53,7 +53,7 @@ pub(crate) fn run(
         blocked: vec![false; queues],
         held: vec![VecDeque::new(); queues],
         unblocked: Vec::new(),
-        gatherings: vec![Gathering::default(); program.meetings.len() * iterations],
+        gatherings: Gatherings::new(program, iterations),
         last: vec![NONE; queues],
         finished: 0,
     };
@@ -115,23 +115,19 @@ impl Fast<'_> {
         let nodes = self.nodes;
         let iteration = index / nodes;
         let members = meetings.members(meeting);
-        let gathering = &mut self.gatherings[iteration * meetings.len() + meeting];
-        let arrival = self.columns.start[index];
         let excess = self.noise.as_mut().map_or(0, |noise| noise.excess(index, slot, nodes));
-        gathering.add(arrival.saturating_add(excess));
+        let arrival = self.columns.start[index].saturating_add(excess);
         self.blocked[queue] = true;
-        if (gathering.arrived as usize) < members.len() {
-            return;
-        }
-        let latest = gathering.latest;
+        let latest = self.gatherings.arrive(iteration, meeting, members.len(), arrival);
+        let Some(latest) = latest else { return };
         let base = iteration * self.nodes;
+        self.columns.waited(base, members, latest);
         let transfer = members.iter().map(|&m| self.work(base + m as usize, m as usize)).max();
         let transfer = transfer.unwrap_or(0);
         let end = latest.saturating_add(transfer);
         for &member in members {
             let (index, slot) = (base + member as usize, member as usize);
             let queue = self.program.queue[slot];
-            self.columns.wait[index] = latest - self.columns.start[index];
             self.free[queue as usize] = end;
             self.blocked[queue as usize] = false;
             self.unblocked.push(queue);

@@ -12,7 +12,7 @@ use crate::noise::Noise;
 use crate::options::Discipline;
 use crate::program::{NONE, OutEdge, Program};
 use crate::sharers::Sharers;
-use crate::state::{Activity, Columns, Gathering};
+use crate::state::{Activity, Columns, Gatherings};
 
 /// What happens at a time; the order of the variants is the order within a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ struct General<'a> {
     noise: Option<Noise>,
     columns: Columns,
     pending: Vec<u32>,
-    gatherings: Vec<Gathering>,
+    gatherings: Gatherings,
     events: BinaryHeap<Reverse<(i64, Event)>>,
     queues: Vec<Queue>,
     activities: Vec<Activity>,
@@ -78,7 +78,7 @@ pub(crate) fn run(
         noise,
         columns: Columns::new(nodes * iterations),
         pending: program.pending(iterations),
-        gatherings: vec![Gathering::default(); program.meetings.len() * iterations],
+        gatherings: Gatherings::new(program, iterations),
         events: BinaryHeap::new(),
         queues: disciplines.into_iter().map(queue).collect(),
         activities: vec![Activity::default(); free.len()],
@@ -215,18 +215,12 @@ impl General<'_> {
         let members = program.meetings.members(meeting);
         let iteration = index / self.nodes;
         let excess = self.noise.as_mut().map_or(0, |noise| noise.excess(index, slot, self.nodes));
-        let gathering = &mut self.gatherings[iteration * program.meetings.len() + meeting];
-        gathering.add(self.now.saturating_add(excess));
+        let arrival = self.now.saturating_add(excess);
         self.fluid.wait(slot);
-        if (gathering.arrived as usize) < members.len() {
-            return;
-        }
-        let latest = gathering.latest;
+        let latest = self.gatherings.arrive(iteration, meeting, members.len(), arrival);
+        let Some(latest) = latest else { return };
         let base = iteration * self.nodes;
-        for &member in members {
-            let index = base + member as usize;
-            self.columns.wait[index] = latest - self.columns.start[index];
-        }
+        self.columns.waited(base, members, latest);
         let leader = program.queue[members[0] as usize];
         self.activities[leader as usize].task = (base + members[0] as usize) as u32;
         if latest > self.now {

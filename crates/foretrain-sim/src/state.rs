@@ -42,6 +42,14 @@ impl Columns {
         self.wait.resize(tasks, 0);
     }
 
+    /// Members of an iteration that begins at `base` have waited until `latest`.
+    pub(crate) fn waited(&mut self, base: usize, members: &[u32], latest: i64) {
+        for &member in members {
+            let index = base + member as usize;
+            self.wait[index] = latest - self.start[index];
+        }
+    }
+
     /// How much later the `count` tasks from `to` on are than those from `from` on; `None` if that
     /// differs from task to task.
     pub(crate) fn shift(&self, from: usize, to: usize, count: usize) -> Option<i64> {
@@ -136,16 +144,30 @@ impl Activity {
     }
 }
 
-/// A meeting under way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Gathering {
-    pub(crate) arrived: u32,
-    pub(crate) latest: i64,
+/// Meetings under way, of all iterations.
+pub(crate) struct Gatherings {
+    /// How many have arrived, and the latest arrival.
+    of: Vec<(u32, i64)>,
+    meetings: usize,
 }
 
-impl Gathering {
-    pub(crate) fn add(&mut self, arrival: i64) {
-        self.arrived += 1;
-        self.latest = self.latest.max(arrival);
+impl Gatherings {
+    pub(crate) fn new(program: &Program, iterations: usize) -> Self {
+        let meetings = program.meetings.len();
+        Self { of: vec![(0, 0); meetings * iterations], meetings }
+    }
+
+    /// A member of a meeting of so many arrives; the latest arrival once all have.
+    pub(crate) fn arrive(
+        &mut self,
+        iteration: usize,
+        meeting: usize,
+        members: usize,
+        at: i64,
+    ) -> Option<i64> {
+        let (arrived, latest) = &mut self.of[iteration * self.meetings + meeting];
+        *arrived += 1;
+        *latest = (*latest).max(at);
+        (*arrived as usize == members).then_some(*latest)
     }
 }

@@ -1,7 +1,7 @@
 //! What people know of a job at several sizes.
 
 use foretrain_core::{Bandwidth, Bytes, InputError, Nanos, Result};
-use foretrain_cost::{Synchronisation, SynchronisedStep};
+use foretrain_cost::Synchronisation;
 
 /// The largest job that anybody asks for; more means a slip.
 pub const MOST_GPUS: u32 = 10_000_000;
@@ -153,26 +153,6 @@ impl Series {
 
     pub(super) fn accumulation_of(&self, point: &Point) -> u32 {
         point.accumulation.or(self.known.accumulation).unwrap_or(1)
-    }
-
-    /// The step as its volume is computed from; `None` if its bytes are unknown.
-    pub(super) fn synchronised(
-        &self,
-        way: Synchronisation,
-        gpus: u32,
-        nodes: u32,
-        micro: u32,
-    ) -> Option<SynchronisedStep> {
-        let gradients = self.known.gradient_bytes?;
-        Some(SynchronisedStep {
-            way,
-            parameters: self.known.parameter_bytes.unwrap_or(gradients),
-            gradients,
-            replicas: gpus,
-            per_node: gpus.div_ceil(nodes.max(1)),
-            micro_batches: micro,
-            deferred: !self.known.synchronises_each,
-        })
     }
 }
 

@@ -4,13 +4,13 @@
 //! point; its `work` is what a GPU does per step, in micro-batches of the smallest point. So a step
 //! takes `work x cost` of the smallest point's micro-steps, whatever was measured.
 
-use foretrain_core::Nanos;
+use foretrain_core::{Bytes, Nanos};
 use foretrain_cost::{Synchronisation, SynchronisedStep};
 
 use super::input::{Measure, Point, Series};
 
 /// Bytes that stand for unknown ones: only ratios are used then.
-const STAND_IN: u64 = 1_000_000_000;
+const STAND_IN: Bytes = Bytes::new(1_000_000_000);
 
 /// A point in common terms.
 #[derive(Clone, Debug)]
@@ -170,18 +170,20 @@ impl<'a> Normalised<'a> {
         nodes: u32,
         micro: u32,
     ) -> SynchronisedStep {
-        self.series.synchronised(way, gpus, nodes, micro).unwrap_or_else(|| {
-            let bytes = foretrain_core::Bytes::new(STAND_IN);
-            SynchronisedStep {
-                way,
-                parameters: bytes,
-                gradients: bytes,
-                replicas: gpus,
-                per_node: gpus.div_ceil(nodes.max(1)),
-                micro_batches: micro,
-                deferred: !self.series.known.synchronises_each,
-            }
-        })
+        let known = &self.series.known;
+        let (parameters, gradients) = match known.gradient_bytes {
+            Some(gradients) => (known.parameter_bytes.unwrap_or(gradients), gradients),
+            None => (STAND_IN, STAND_IN),
+        };
+        SynchronisedStep {
+            way,
+            parameters,
+            gradients,
+            replicas: gpus,
+            per_node: gpus.div_ceil(nodes.max(1)),
+            micro_batches: micro,
+            deferred: !known.synchronises_each,
+        }
     }
 
     /// Bytes that leave a node per step at a point.
