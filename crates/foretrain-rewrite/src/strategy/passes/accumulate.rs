@@ -66,13 +66,14 @@ pub(super) fn each_micro_step(draft: &mut Draft<'_>) {
     for micro_step in 0..last {
         let before = draft.waiting_for(micro_step);
         for one in &planned {
-            let Some(ready) = draft.gradients[micro_step].get(one.gradients.end - 1) else {
+            let last = one.gradients.end.checked_sub(1);
+            let Some(ready) = last.and_then(|last| draft.gradients[micro_step].get(last)) else {
                 continue;
             };
             let (after, before) = (ready.ready.clone(), before.clone());
             all.push(Exchange { micro_step, after, before, ..one.clone() });
         }
     }
-    all.append(&mut draft.exchanges);
+    all.extend(planned);
     draft.exchanges = all;
 }

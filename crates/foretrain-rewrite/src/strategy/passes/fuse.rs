@@ -30,10 +30,14 @@ struct Fuse {
 
 impl Pass for Fuse {
     fn apply(&self, draft: &mut Draft<'_>) -> Result<()> {
-        let sizes: Vec<Bytes> = draft.exchanges.iter().map(|one| one.bytes).collect();
-        let buckets = assign_buckets(&sizes, self.caps);
-        draft.exchanges =
-            buckets.into_iter().filter_map(|range| fused(&draft.exchanges[range])).collect();
+        let mut fusions = Vec::new();
+        // Every backward pass fills buckets of its own.
+        for exchanges in draft.exchanges.chunk_by(|a, b| a.micro_step == b.micro_step) {
+            let sizes: Vec<Bytes> = exchanges.iter().map(|one| one.bytes).collect();
+            let buckets = assign_buckets(&sizes, self.caps);
+            fusions.extend(buckets.into_iter().filter_map(|range| fused(&exchanges[range])));
+        }
+        draft.exchanges = fusions;
         Ok(())
     }
 }

@@ -52,7 +52,8 @@ impl Pass for Horovod {
             let (mut to, mut bytes) = (from, Bytes::ZERO);
             while let Some(next) = draft.exchanges.get(to) {
                 let fits = bytes + next.bytes <= self.buffer || to == from;
-                if cycle_of(draft, next) != cycle || !fits {
+                let is_of_same = next.micro_step == draft.exchanges[from].micro_step;
+                if cycle_of(draft, next) != cycle || !fits || !is_of_same {
                     break;
                 }
                 bytes += next.bytes;

@@ -40,7 +40,8 @@ impl Pass for Merge {
             let start = free.max(group.last().map_or(Nanos::ZERO, ready));
             let end = start + time(bytes);
             let joins = draft.exchanges.get(to).is_some_and(|next| {
-                end > ready(next) + time(bytes + next.bytes) - time(next.bytes)
+                next.micro_step == draft.exchanges[from].micro_step
+                    && end > ready(next) + time(bytes + next.bytes) - time(next.bytes)
             });
             if !joins {
                 merged.extend(fused(group));

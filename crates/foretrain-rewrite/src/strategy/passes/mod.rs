@@ -48,7 +48,7 @@ pub(super) fn all() -> Vec<PassKind> {
     ]
 }
 
-/// One exchange instead of several that follow each other: it starts when the last of them could,
+/// One exchange instead of several of a micro-batch that follow each other: it starts when the last of them could,
 /// and everything that waited for one of them waits for it.
 fn fused(exchanges: &[Exchange]) -> Option<Exchange> {
     let last = exchanges.last()?;

@@ -20,6 +20,26 @@ fn each_micro_batch_may_synchronise() {
 }
 
 #[test]
+fn each_micro_batch_is_synchronised_on_its_own_by_every_pass() {
+    // All three gradients are one bucket, and a micro-batch waits for that of the one before.
+    let (_, applied) = apply("accumulate(3, deferred=false) | fuse(25MiB)", &Line::new(4, 1));
+    assert_eq!(applied.placed.len(), 3);
+    let one = step_us("fuse(25MiB)");
+    assert_eq!(step_us("accumulate(3, deferred=false) | fuse(25MiB)"), 3.0 * (one - 5.0) + 5.0);
+    for passes in ["merge", "horovod(buffer=64MiB, cycle=1s)", "fuse(25MiB, first=1MiB)"] {
+        let text = format!("accumulate(3, deferred=false) | {passes}");
+        let (_, applied) = apply(&text, &Line::new(4, 1));
+        assert_eq!(applied.placed.len() % 3, 0, "{passes}");
+        assert!(step_us(&text) > step_us(&format!("accumulate(3) | {passes}")), "{passes}");
+    }
+    // What synchronises each micro-batch anyway does so once.
+    for passes in ["zero(2)", "fuse(25MiB) | zero(2)", "zero(3)", "fully-shard"] {
+        let each = format!("accumulate(3, deferred=false) | {passes}");
+        assert_eq!(step_us(&each), step_us(&format!("accumulate(3) | {passes}")), "{passes}");
+    }
+}
+
+#[test]
 fn what_lies_between_micro_batches_work_is_done_once() {
     // Gradients are cleared after the input has come: of no phase that is repeated.
     for (kind, times) in [(NodeKind::HostSegment, 2), (NodeKind::Collective, 3)] {
