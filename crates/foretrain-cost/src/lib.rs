@@ -25,6 +25,7 @@ pub mod collective;
 pub mod congestion;
 pub mod interference;
 pub mod kernel;
+pub mod kernels;
 pub mod nccl_tuner;
 pub mod primitives;
 

@@ -16,6 +16,7 @@
 
 mod convolution;
 mod graph;
+pub mod model;
 mod profile;
 mod resnet;
 mod transformer;
