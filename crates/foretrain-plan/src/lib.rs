@@ -2,13 +2,17 @@
 //!
 //! *Architecture invariant:* no recording is needed; a figure without measurement says so.
 
+pub mod cut;
 pub mod layout;
 pub mod lower;
+pub mod memory;
 pub mod pipeline;
 pub mod software;
+pub mod step;
 pub mod times;
 pub mod training;
 
 pub use layout::{Layout, Recompute, Schedule, Sharding, Wish};
 pub use software::Software;
+pub use step::{Job, Step};
 pub use training::{Optimiser, Precision, Training};

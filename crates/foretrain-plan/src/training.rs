@@ -169,3 +169,30 @@ pub struct Lora {
     #[serde(default)]
     pub attention_only: bool,
 }
+
+impl Lora {
+    /// Adapter parameters that a rank trains in `layer`.
+    pub(crate) fn parameters(
+        &self,
+        layer: &foretrain_workload::model::Layer,
+        layout: &crate::Layout,
+    ) -> u64 {
+        use foretrain_workload::model::{OpKind, Split};
+        let ranks = u64::from(layout.tensor.max(1));
+        let adapters = layer.ops.iter().filter(|op| self.adapts(op)).map(|op| match op.kind {
+            OpKind::Linear { inputs, outputs } if op.split == Split::Columns => {
+                self.rank * (inputs + outputs.div_ceil(ranks))
+            }
+            OpKind::Linear { inputs, outputs } => self.rank * (inputs.div_ceil(ranks) + outputs),
+            _ => 0,
+        });
+        adapters.sum()
+    }
+
+    /// Whether `op` has an adapter beside it.
+    pub(crate) fn adapts(&self, op: &foretrain_workload::model::Op) -> bool {
+        use foretrain_workload::model::Split;
+        let attention = ["attention", "attn", "qkv"].iter().any(|word| op.name.contains(word));
+        (attention || !self.attention_only) && matches!(op.split, Split::Columns | Split::Rows)
+    }
+}

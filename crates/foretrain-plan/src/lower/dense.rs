@@ -114,7 +114,7 @@ pub(super) fn linear(
         }
     }
     before.extend(reduced.map(Work::Comm));
-    let has_bias = op.parameters.iter().any(|parameter| parameter.name == "bias");
+    let has_bias = op.parameters.iter().any(|parameter| parameter.name.ends_with("bias"));
     let bias = (has_bias && trains).then(|| {
         let gradient = slice.activation_bytes(shape.rows * shape.outputs);
         let sums = bytes(precision.gradients, shape.outputs);
@@ -126,7 +126,7 @@ pub(super) fn linear(
     let weights = to_weights.map(|weights| kernel(weights, owner));
     out.weights.splice(0..0, weights.into_iter().chain(bias));
 
-    if op.keeps_input && (trains || slice.lora.is_some_and(|_| adapted(op, slice))) {
+    if op.keeps_input && (trains || adapted(op, slice)) {
         let kept_rows = if wide { slice.outer_rows(tokens) } else { rows };
         let dtype = if casts { precision.compute } else { activations };
         out.keep(bytes(dtype, kept_rows * shape.inputs));
@@ -175,10 +175,7 @@ fn cast(slice: &Slice, numbers: u64) -> Work {
 }
 
 fn adapted(op: &Op, slice: &Slice) -> bool {
-    let attention =
-        op.name.contains("attention") || op.name.contains("qkv") || op.name.contains("attn");
-    slice.lora.is_some_and(|lora| attention || !lora.attention_only)
-        && matches!(op.split, Split::Columns | Split::Rows)
+    slice.lora.is_some_and(|lora| lora.adapts(op))
 }
 
 /// Low-rank adapters beside the frozen product: down, up, and the sum.
