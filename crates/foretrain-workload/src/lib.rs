@@ -14,15 +14,23 @@
 //! *Architecture invariant:* sizes are exact by architecture; times are never made up here, only
 //! shared out in proportion to work.
 
+pub mod architecture;
 mod convolution;
 mod graph;
+pub mod hugging_face;
+mod library;
+mod limits;
+mod load;
 pub mod model;
 mod profile;
 mod resnet;
+pub mod spec;
 mod transformer;
 mod vgg;
 
 pub use graph::{StepTimes, step_graph};
+pub use library::{Known, library};
+pub use load::load;
 pub use profile::{Layer, Profile, Tensor};
 pub use resnet::ResNet;
 pub use transformer::{FeedForward, Norm, Transformer};

@@ -1,0 +1,95 @@
+//! Models in TOML: an architecture by its dimensions, or layers written out.
+//!
+//! The library's entries have the same form as a user's file; `docs/models.md` describes it.
+
+mod count;
+mod transformer;
+
+use foretrain_core::{InputError, Result};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::hugging_face;
+use crate::model::Model;
+pub(crate) use count::Published;
+use transformer::{EncoderDecoderSpec, TransformerSpec, VisionTransformerSpec};
+
+/// One model as written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Definition {
+    pub(crate) name: Option<String>,
+    pub(crate) family: Option<String>,
+    /// Other names.
+    pub(crate) aliases: Vec<String>,
+    /// Where the dimensions are published.
+    pub(crate) source: Option<String>,
+    /// The dimensions were written down from memory of that source.
+    pub(crate) recalled: bool,
+    /// What the dimensions must add up to.
+    pub(crate) parameters: Option<Published>,
+    pub(crate) transformer: Option<TransformerSpec>,
+    pub(crate) encoder_decoder: Option<EncoderDecoderSpec>,
+    pub(crate) vision_transformer: Option<VisionTransformerSpec>,
+    pub(crate) hugging_face: Option<Map<String, Value>>,
+}
+
+/// A table that tells a whole model.
+trait Describes {
+    fn model(&self, name: &str) -> Result<Model>;
+}
+
+impl Describes for Map<String, Value> {
+    fn model(&self, name: &str) -> Result<Model> {
+        Ok(Model { name: name.to_owned(), ..hugging_face::model(self)? })
+    }
+}
+
+/// The model of a file's text. `name` is that of the file, for models that do not say theirs.
+///
+/// # Errors
+/// If it is no TOML, holds unknown keys, or its sizes are no model's; the error names the place.
+pub fn parse(text: &str, name: &str) -> Result<Model> {
+    foretrain_hardware::parse_toml::<Definition>(text)?.model(name)
+}
+
+impl Definition {
+    /// Builds it.
+    pub(crate) fn model(&self, name: &str) -> Result<Model> {
+        let name = self.name.as_deref().unwrap_or(name);
+        let (table, architecture) = self.architecture()?;
+        let mut model = architecture.model(name).map_err(|error| error.at(format!("[{table}]")))?;
+        if let Some(family) = &self.family {
+            family.clone_into(&mut model.family);
+        }
+        if let Some(source) = &self.source {
+            source.clone_into(&mut model.source);
+        }
+        if let Some(published) = &self.parameters {
+            published.check(model.parameters())?;
+        }
+        Ok(model)
+    }
+
+    /// The one table that describes the model.
+    fn architecture(&self) -> Result<(&'static str, &dyn Describes)> {
+        let tables = [
+            ("transformer", self.transformer.as_ref().map(|t| t as &dyn Describes)),
+            ("encoder_decoder", self.encoder_decoder.as_ref().map(|t| t as &dyn Describes)),
+            ("vision_transformer", self.vision_transformer.as_ref().map(|t| t as &dyn Describes)),
+            ("hugging_face", self.hugging_face.as_ref().map(|t| t as &dyn Describes)),
+        ];
+        let names = tables.map(|(name, _)| format!("[{name}]")).join(", ");
+        let given: Vec<_> =
+            tables.into_iter().filter_map(|(name, table)| Some((name, table?))).collect();
+        match given.as_slice() {
+            [one] => Ok(*one),
+            [] => Err(InputError::new("nothing describes the model's layers")
+                .hint(format!("add one of the tables {names}; see docs/models.md"))),
+            [(a, _), (b, _), ..] => {
+                Err(InputError::new(format!("both [{a}] and [{b}] describe the model"))
+                    .hint("a file holds one model; keep one of the tables"))
+            }
+        }
+    }
+}
