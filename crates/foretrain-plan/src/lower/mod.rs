@@ -7,7 +7,7 @@ mod images;
 mod slice;
 mod work;
 
-use foretrain_workload::model::{Layer, Op, OpKind};
+use foretrain_workload::model::{Layer, Op, OpKind, Tokens};
 
 pub use slice::Slice;
 pub use work::{Comm, Group, Lowered, Owner, Work};
@@ -24,7 +24,7 @@ pub fn lower(layer: &Layer, slice: &Slice) -> Lowered {
 }
 
 fn lower_op(op: &Op, layer: &Layer, slice: &Slice, out: &mut Lowered) {
-    let tokens = layer.tokens;
+    let tokens = if op.on_source { Tokens::Sequence } else { layer.tokens };
     match &op.kind {
         OpKind::Linear { inputs, outputs } => {
             dense::linear(op, *inputs, *outputs, tokens, slice, out);

@@ -68,7 +68,8 @@ impl ChunkCost {
             // Copied out beside the forward pass and back beside the backward pass.
             let copies = chunk.kept / host.copy_bandwidth;
             for pass in [&mut chunk.forward, &mut chunk.backward] {
-                pass.parts[Part::Offload] += (copies - pass.parts.total()).clamp_positive();
+                let exposed = (copies - pass.parts.total()).clamp_positive();
+                pass.parts[Part::Offload] += exposed;
             }
         }
         chunk
