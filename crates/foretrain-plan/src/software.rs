@@ -19,6 +19,8 @@ pub struct Software {
     pub host_backward: Nanos,
     /// Host time per micro-batch and stage beside the launches.
     pub host_per_pass: Nanos,
+    /// Host time per layer that is formed again: generator states saved, set and set back.
+    pub host_per_checkpoint: Nanos,
     /// Gradients are synchronised beside the last backward pass.
     pub overlap_gradients: bool,
     /// Divided parameters are gathered beside the passes that use them.
@@ -60,9 +62,10 @@ impl Software {
             name: "megatron".into(),
             fused_attention: true,
             fusion: Fusion::Fused,
-            host_forward: Nanos::from_micros(8),
-            host_backward: Nanos::from_micros(6),
+            host_forward: Nanos::from_micros(60),
+            host_backward: Nanos::from_micros(40),
             host_per_pass: Nanos::from_micros(300),
+            host_per_checkpoint: Nanos::from_micros(600),
             overlap_gradients: true,
             overlap_parameters: true,
             overlap_tensor: false,
@@ -101,6 +104,7 @@ impl Software {
                 host_forward: Nanos::ZERO,
                 host_backward: Nanos::ZERO,
                 host_per_pass: Nanos::ZERO,
+                host_per_checkpoint: Nanos::ZERO,
                 ..megatron
             },
             _ => {

@@ -62,6 +62,9 @@ pub(super) fn attention(shape: SelfAttention, tokens: Tokens, slice: &Slice, out
     }
 }
 
+/// The longest rows that the merged softmax takes.
+const MERGED_SOFTMAX_KEYS: u64 = 16_384;
+
 /// Keys that a query sees on average.
 fn mean_width(keys: u64, window: Option<u64>) -> u64 {
     let window = window.unwrap_or(keys).min(keys).max(1);
@@ -103,8 +106,11 @@ impl Core {
         let scores = batch * queries * keys;
         let size = slice.activation_bytes(scores);
         let twice = size + size;
-        let eager = slice.fusion == Fusion::Eager;
-        let launches = if eager { 3 } else { 1 };
+        // The merged kernel takes four rows of scores at a time, of at most so many keys
+        // (Megatron-LM); otherwise scale, mask, cast and softmax are kernels of their own.
+        let merged = batch.is_multiple_of(4) && (16..=MERGED_SOFTMAX_KEYS).contains(&keys);
+        let eager = slice.fusion == Fusion::Eager || !merged;
+        let launches = if eager { 6 } else { 1 };
         let softmax = |read: Bytes, written: Bytes| {
             memory(MemoryKind::Softmax, (read, written), Owner::Attention, launches)
         };

@@ -36,6 +36,7 @@ impl ChunkCost {
         let mut chunk = Self::default();
         let splits = layout.schedule.splits_backward();
         let mut body = 0;
+        let mut paused = Nanos::ZERO;
         for run in runs {
             let layer = &layers[run.layer];
             let count = u64::from(run.count);
@@ -48,7 +49,13 @@ impl ChunkCost {
             for nth in body..body + run.count {
                 let mut again = layer.again(layout.recompute, nth);
                 again.parts = again.parts.as_recompute();
+                // The interpreter drives these, not the backward pass.
+                paused += pace.forward.scale(again.launches as f64);
+                again.launches = 0;
                 chunk.backward += again;
+                if layer.is_formed_again(layout.recompute, nth) {
+                    paused += pace.per_checkpoint;
+                }
                 chunk.kept += layer.kept(layout.recompute, nth);
             }
             if layer.role == foretrain_workload::model::Role::Body {
@@ -57,7 +64,7 @@ impl ChunkCost {
             }
         }
         chunk.forward = chunk.forward.paced(pace.forward, pace.per_pass);
-        chunk.backward = chunk.backward.paced(pace.backward, pace.per_pass);
+        chunk.backward = chunk.backward.paced(pace.backward, pace.per_pass + paused);
         if splits {
             chunk.weights = chunk.weights.paced(pace.backward, Nanos::ZERO);
         }

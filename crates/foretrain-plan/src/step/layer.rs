@@ -83,24 +83,30 @@ impl LayerCost {
 
     /// What is formed again in the backward pass of this layer.
     pub fn again(&self, recompute: Recompute, nth: u32) -> PassTime {
-        let whole = match recompute {
-            Recompute::None => false,
-            Recompute::Selective => return self.core,
-            Recompute::Full => true,
-            Recompute::Layers(layers) => nth < layers,
-        };
-        if whole && self.role == Role::Body { self.forward } else { PassTime::default() }
+        match recompute {
+            Recompute::Selective => self.core,
+            _ if self.is_formed_again(recompute, nth) => self.forward,
+            _ => PassTime::default(),
+        }
+    }
+
+    /// Whether it is formed again as a whole.
+    pub fn is_formed_again(&self, recompute: Recompute, nth: u32) -> bool {
+        self.role == Role::Body
+            && match recompute {
+                Recompute::None | Recompute::Selective => false,
+                Recompute::Full => true,
+                Recompute::Layers(layers) => nth < layers,
+            }
     }
 
     /// What is kept of it between the passes.
     pub fn kept(&self, recompute: Recompute, nth: u32) -> Bytes {
-        let whole = match recompute {
-            Recompute::None => false,
-            Recompute::Selective => return self.kept - self.kept_core,
-            Recompute::Full => true,
-            Recompute::Layers(layers) => nth < layers,
-        };
-        if whole && self.role == Role::Body { self.boundary } else { self.kept }
+        match recompute {
+            Recompute::Selective => self.kept - self.kept_core,
+            _ if self.is_formed_again(recompute, nth) => self.boundary,
+            _ => self.kept,
+        }
     }
 }
 
@@ -141,6 +147,7 @@ pub(super) struct Pace {
     pub(super) forward: Nanos,
     pub(super) backward: Nanos,
     pub(super) per_pass: Nanos,
+    pub(super) per_checkpoint: Nanos,
 }
 
 impl Pace {
@@ -149,6 +156,7 @@ impl Pace {
             forward: software.host_forward,
             backward: software.host_backward,
             per_pass: software.host_per_pass,
+            per_checkpoint: software.host_per_checkpoint,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A whole step.
 
-use foretrain_core::Nanos;
+use foretrain_core::{Estimate, Nanos};
 use serde::Serialize;
 
 use super::Laid;
@@ -114,6 +114,12 @@ impl Step {
         let sending = grown.of(|times| times.sending[stage as usize]);
         step.divide(laid, orders, [sending, gather_after, update]);
         step
+    }
+
+    /// The time with its 80 % interval.
+    pub fn estimate(&self) -> Estimate<Nanos> {
+        let factor = 1.0 + self.relative_spread;
+        Estimate::between(self.time, self.time.scale(1.0 / factor), self.time.scale(factor))
     }
 
     /// Gives every millisecond of the busiest stage its owner.

@@ -8,6 +8,7 @@
 mod collectives;
 mod corpus;
 mod ddp_lab;
+mod e2e;
 mod extrapolate;
 mod heldout;
 mod interference;
@@ -79,7 +80,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 37] = [
+pub const SETS: [&dyn ValidationSet; 41] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -117,14 +118,23 @@ pub const SETS: [&dyn ValidationSet; 37] = [
     &throughputs::ELASTICFLOW,
     &throughputs::GAVEL,
     &throughputs::MURI,
+    &vtrain("e2e-vtrain-single", false, false),
+    &vtrain("e2e-vtrain-single-calibrated", false, true),
+    &vtrain("e2e-vtrain-multi", true, false),
+    &vtrain("e2e-vtrain-multi-calibrated", true, true),
 ];
+
+const fn vtrain(name: &'static str, several_nodes: bool, calibrated: bool) -> e2e::VTrain {
+    e2e::VTrain { name, several_nodes, calibrated }
+}
 
 const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab::DdpLab {
     ddp_lab::DdpLab { name, only: Some(only) }
 }
 
 /// Names that stand for all sets whose names they begin.
-const GROUPS: [&str; 5] = ["collectives", "ddp", "ddp-lab", "interference", "scaling"];
+const GROUPS: [&str; 7] =
+    ["collectives", "ddp", "ddp-lab", "e2e", "e2e-vtrain", "interference", "scaling"];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
     collectives::ZeroShot { name, system: Some(system) }
