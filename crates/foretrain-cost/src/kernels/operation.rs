@@ -153,6 +153,16 @@ impl Operation {
         }
     }
 
+    /// What it is, in one word for tables.
+    pub const fn class_name(&self) -> &'static str {
+        match self {
+            Self::Gemm(_) => "gemm",
+            Self::Attention(_) => "attention",
+            Self::Convolution(_) => "convolution",
+            Self::Memory(_) => "memory",
+        }
+    }
+
     /// The type that decides the peak rate; `None` if memory alone bounds it.
     pub fn dtype(&self) -> Option<DType> {
         match self {
