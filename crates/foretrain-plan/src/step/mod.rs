@@ -159,14 +159,29 @@ impl<'a> Job<'a> {
             asked.sync()
         });
         let syncs = syncs.collect::<Result<Vec<_>>>()?;
-        let transfer = if layout.pipeline > 1 {
-            let bytes = chunks.iter().map(|chunk| chunk.boundary).max().unwrap_or(Bytes::ZERO);
-            let neighbours = Ranks::of(layout).neighbours();
-            self.machine.collective(CollectiveKind::SendRecv, bytes, &neighbours)?.time
-        } else {
-            Nanos::ZERO
-        };
+        let transfer = self.transfer(&chunks, layout)?;
         Ok(Laid { job: self, layout, micro_batches, cut, layers, chunks, syncs, transfer })
+    }
+
+    /// Activations from a stage to the next. Where every tensor-parallel rank holds all of them,
+    /// each sends its part and the receivers gather the parts (Narayanan et al., 2021, 4.1).
+    fn transfer(&self, chunks: &[ChunkCost], layout: &Layout) -> Result<Nanos> {
+        if layout.pipeline <= 1 {
+            return Ok(Nanos::ZERO);
+        }
+        let ranks = Ranks::of(layout);
+        let bytes = chunks.iter().map(|chunk| chunk.boundary).max().unwrap_or(Bytes::ZERO);
+        let whole = layout.tensor > 1 && !layout.sequence_parallel;
+        let parts = if whole { u64::from(layout.tensor) } else { 1 };
+        let part = Bytes::new(bytes.get().div_ceil(parts));
+        let send = self.machine.collective(CollectiveKind::SendRecv, part, &ranks.neighbours())?;
+        if !whole {
+            return Ok(send.time);
+        }
+        let gather = self.machine.collective(CollectiveKind::AllGather, bytes, &ranks.tensor())?;
+        let at_once =
+            self.machine.collective(CollectiveKind::SendRecv, bytes, &ranks.neighbours())?;
+        Ok((send.time + gather.time).min(at_once.time))
     }
 
     /// The step time of `layout`, by parts.
