@@ -10,12 +10,13 @@ use crate::model::Model;
 use crate::spec::Definition;
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("gpt.toml", include_str!("../../data/gpt.toml")),
     ("megatron.toml", include_str!("../../data/megatron.toml")),
     ("llama.toml", include_str!("../../data/llama.toml")),
     ("mixture.toml", include_str!("../../data/mixture.toml")),
     ("encoders.toml", include_str!("../../data/encoders.toml")),
+    ("images.toml", include_str!("../../data/images.toml")),
 ];
 
 /// A model of the library.

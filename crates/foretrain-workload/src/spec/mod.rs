@@ -9,6 +9,7 @@ use foretrain_core::{InputError, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::architecture::{AlexNet, EfficientNet, InceptionV3, MobileNet, ResNet, Vgg};
 use crate::hugging_face;
 use crate::model::Model;
 pub(crate) use count::Published;
@@ -32,6 +33,12 @@ pub(crate) struct Definition {
     pub(crate) encoder_decoder: Option<EncoderDecoderSpec>,
     pub(crate) vision_transformer: Option<VisionTransformerSpec>,
     pub(crate) hugging_face: Option<Map<String, Value>>,
+    pub(crate) resnet: Option<ResNet>,
+    pub(crate) vgg: Option<Vgg>,
+    pub(crate) alexnet: Option<AlexNet>,
+    pub(crate) inception_v3: Option<InceptionV3>,
+    pub(crate) mobilenet: Option<MobileNet>,
+    pub(crate) efficientnet: Option<EfficientNet>,
 }
 
 /// A table that tells a whole model.
@@ -44,6 +51,18 @@ impl Describes for Map<String, Value> {
         Ok(Model { name: name.to_owned(), ..hugging_face::model(self)? })
     }
 }
+
+macro_rules! describes {
+    ($($architecture:ty),*) => {
+        $(impl Describes for $architecture {
+            fn model(&self, name: &str) -> Result<Model> {
+                <$architecture>::model(self, name)
+            }
+        })*
+    };
+}
+
+describes!(ResNet, Vgg, AlexNet, InceptionV3, MobileNet, EfficientNet);
 
 /// The model of a file's text. `name` is that of the file, for models that do not say theirs.
 ///
@@ -73,11 +92,20 @@ impl Definition {
 
     /// The one table that describes the model.
     fn architecture(&self) -> Result<(&'static str, &dyn Describes)> {
+        fn of<T: Describes>(table: &Option<T>) -> Option<&dyn Describes> {
+            table.as_ref().map(|table| table as &dyn Describes)
+        }
         let tables = [
-            ("transformer", self.transformer.as_ref().map(|t| t as &dyn Describes)),
-            ("encoder_decoder", self.encoder_decoder.as_ref().map(|t| t as &dyn Describes)),
-            ("vision_transformer", self.vision_transformer.as_ref().map(|t| t as &dyn Describes)),
-            ("hugging_face", self.hugging_face.as_ref().map(|t| t as &dyn Describes)),
+            ("transformer", of(&self.transformer)),
+            ("encoder_decoder", of(&self.encoder_decoder)),
+            ("vision_transformer", of(&self.vision_transformer)),
+            ("hugging_face", of(&self.hugging_face)),
+            ("resnet", of(&self.resnet)),
+            ("vgg", of(&self.vgg)),
+            ("alexnet", of(&self.alexnet)),
+            ("inception_v3", of(&self.inception_v3)),
+            ("mobilenet", of(&self.mobilenet)),
+            ("efficientnet", of(&self.efficientnet)),
         ];
         let names = tables.map(|(name, _)| format!("[{name}]")).join(", ");
         let given: Vec<_> =
