@@ -3,6 +3,8 @@
 //! The library's entries have the same form as a user's file; `docs/models.md` describes it.
 
 mod count;
+mod layers;
+mod operation;
 mod transformer;
 
 use foretrain_core::{InputError, Result};
@@ -13,6 +15,7 @@ use crate::architecture::{AlexNet, EfficientNet, InceptionV3, MobileNet, ResNet,
 use crate::hugging_face;
 use crate::model::Model;
 pub(crate) use count::Published;
+use layers::{LayerSpec, Layers, SampleSpec};
 use transformer::{EncoderDecoderSpec, TransformerSpec, VisionTransformerSpec};
 
 /// One model as written.
@@ -29,6 +32,9 @@ pub(crate) struct Definition {
     pub(crate) recalled: bool,
     /// What the dimensions must add up to.
     pub(crate) parameters: Option<Published>,
+    /// What a sample is, where layers are written out; else a fixed input.
+    pub(crate) sample: Option<SampleSpec>,
+    pub(crate) layer: Vec<LayerSpec>,
     pub(crate) transformer: Option<TransformerSpec>,
     pub(crate) encoder_decoder: Option<EncoderDecoderSpec>,
     pub(crate) vision_transformer: Option<VisionTransformerSpec>,
@@ -76,8 +82,7 @@ impl Definition {
     /// Builds it.
     pub(crate) fn model(&self, name: &str) -> Result<Model> {
         let name = self.name.as_deref().unwrap_or(name);
-        let (table, architecture) = self.architecture()?;
-        let mut model = architecture.model(name).map_err(|error| error.at(format!("[{table}]")))?;
+        let mut model = self.build(name)?;
         if let Some(family) = &self.family {
             family.clone_into(&mut model.family);
         }
@@ -90,12 +95,15 @@ impl Definition {
         Ok(model)
     }
 
-    /// The one table that describes the model.
-    fn architecture(&self) -> Result<(&'static str, &dyn Describes)> {
+    /// The model of the one table that describes it.
+    fn build(&self, name: &str) -> Result<Model> {
         fn of<T: Describes>(table: &Option<T>) -> Option<&dyn Describes> {
             table.as_ref().map(|table| table as &dyn Describes)
         }
+        let layers = Layers { layers: &self.layer, sample: self.sample };
+        let written = (!self.layer.is_empty()).then_some(&layers as &dyn Describes);
         let tables = [
+            ("[layer]", written),
             ("transformer", of(&self.transformer)),
             ("encoder_decoder", of(&self.encoder_decoder)),
             ("vision_transformer", of(&self.vision_transformer)),
@@ -111,7 +119,9 @@ impl Definition {
         let given: Vec<_> =
             tables.into_iter().filter_map(|(name, table)| Some((name, table?))).collect();
         match given.as_slice() {
-            [one] => Ok(*one),
+            [(table, architecture)] => {
+                architecture.model(name).map_err(|error| error.at(format!("[{table}]")))
+            }
             [] => Err(InputError::new("nothing describes the model's layers")
                 .hint(format!("add one of the tables {names}; see docs/models.md"))),
             [(a, _), (b, _), ..] => {

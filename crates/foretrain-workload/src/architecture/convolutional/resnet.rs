@@ -44,6 +44,18 @@ pub(super) const fn usual_image() -> u64 {
 }
 
 impl ResNet {
+    /// Blocks of two 3x3 convolutions, for the thousand classes of ImageNet.
+    pub const fn basic(blocks: [u64; 4]) -> Self {
+        Self {
+            blocks,
+            bottleneck: false,
+            groups: one(),
+            width_per_group: first_width(),
+            classes: thousand(),
+            image: usual_image(),
+        }
+    }
+
     /// Its layers.
     ///
     /// # Errors
