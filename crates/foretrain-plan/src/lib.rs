@@ -10,6 +10,7 @@ pub mod layout;
 pub mod lower;
 pub mod memory;
 pub mod pipeline;
+pub mod plan;
 pub mod software;
 pub mod step;
 pub mod times;

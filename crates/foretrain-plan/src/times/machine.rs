@@ -10,6 +10,7 @@ use foretrain_graph::CollectiveKind;
 use foretrain_hardware::Cluster;
 use rustc_hash::FxHashMap;
 
+use super::factors::Factors;
 use super::pass::{Part, PassTime};
 use crate::layout::Ranks;
 use crate::lower::{Comm, Group, Owner, Work};
@@ -31,6 +32,7 @@ type Asked = (CollectiveKind, Bytes, u32, u32);
 pub struct Machine<'a> {
     cluster: &'a Cluster,
     kernels: KernelModel,
+    factors: Factors,
     known_kernels: RefCell<FxHashMap<Operation, KernelTime>>,
     fabrics: RefCell<FxHashMap<(u32, u32), Fabric>>,
     known_comms: RefCell<FxHashMap<Asked, CommTime>>,
@@ -42,10 +44,25 @@ impl<'a> Machine<'a> {
         Self {
             cluster,
             kernels,
+            factors: Factors::default(),
             known_kernels: RefCell::default(),
             fabrics: RefCell::default(),
             known_comms: RefCell::default(),
         }
+    }
+
+    /// With measured factors on its times.
+    #[must_use]
+    pub fn with_factors(mut self, factors: Factors) -> Self {
+        self.factors = factors;
+        self.known_kernels = RefCell::default();
+        self.known_comms = RefCell::default();
+        self
+    }
+
+    /// Factors on its times.
+    pub fn factors(&self) -> Factors {
+        self.factors
     }
 
     /// The cluster.
@@ -101,7 +118,12 @@ impl<'a> Machine<'a> {
         if let Some(known) = self.known_kernels.borrow().get(operation) {
             return *known;
         }
-        let time = self.kernels.time(operation);
+        let mut time = self.kernels.time(operation);
+        let factor = match operation {
+            Operation::Memory(_) => self.factors.memory,
+            _ => self.factors.products,
+        };
+        time.time = time.time.scale(factor);
         self.known_kernels.borrow_mut().insert(*operation, time);
         time
     }
