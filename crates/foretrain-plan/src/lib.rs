@@ -2,7 +2,10 @@
 //!
 //! *Architecture invariant:* no recording is needed; a figure without measurement says so.
 
+pub mod check;
 pub mod cut;
+pub mod estimate;
+pub mod graph;
 pub mod layout;
 pub mod lower;
 pub mod memory;
@@ -12,6 +15,7 @@ pub mod step;
 pub mod times;
 pub mod training;
 
+pub use estimate::Answer;
 pub use layout::{Layout, Recompute, Schedule, Sharding, Wish};
 pub use software::Software;
 pub use step::{Job, Step};

@@ -20,7 +20,7 @@ pub fn load(wanted: &str) -> Result<Model> {
             return read(&config);
         }
         // A directory that happens to bear a model's name does not hide the model.
-        return library::by_name(wanted).map_err(|_| {
+        return library::named(wanted).map_err(|_| {
             InputError::new("a directory without config.json")
                 .in_file(path)
                 .hint("name a model's config.json, a TOML file or an ONNX file")
@@ -29,7 +29,7 @@ pub fn load(wanted: &str) -> Result<Model> {
     if path.is_file() {
         return read(path);
     }
-    if has_ending(path) { Err(missing(path)) } else { library::by_name(wanted) }
+    if has_ending(path) { Err(missing(path)) } else { library::named(wanted) }
 }
 
 fn has_ending(path: &Path) -> bool {

@@ -91,6 +91,7 @@ pub fn evaluate(orders: &Orders, durations: &[Durations], blocking: bool) -> Opt
         next: vec![0; stages],
         free: vec![0; stages],
         queue: vec![0; stages],
+        links: vec![[0; 2]; stages],
         times: PipelineTimes {
             started: vec![Nanos::ZERO; stages],
             computed: vec![Nanos::ZERO; stages],
@@ -128,6 +129,8 @@ struct Play<'a> {
     free: Vec<i64>,
     /// When each stage's synchronisation queue is empty.
     queue: Vec<i64>,
+    /// When each stage's links to the next and the one before are free.
+    links: Vec<[i64; 2]>,
     times: PipelineTimes,
     backward_left: Vec<u32>,
     forward_seen: Vec<bool>,
@@ -237,7 +240,15 @@ impl Play<'_> {
         transfer: Nanos,
     ) -> i64 {
         let away = there.is_some_and(|there| there.stage as usize != stage);
-        let arrives = if away { end + transfer.nanos() } else { end };
+        let link = usize::from(task.kind != Kind::Forward);
+        let arrives = if away {
+            // One transfer at a time in each direction.
+            let link = &mut self.links[stage][link];
+            *link = end.max(*link) + transfer.nanos();
+            *link
+        } else {
+            end
+        };
         let index = self.index(place, task.micro_batch);
         let results =
             if task.kind == Kind::Forward { &mut self.forward } else { &mut self.backward };

@@ -1,6 +1,7 @@
 //! A chunk's passes: its layers one after the other.
 
 use foretrain_core::{Bytes, Nanos};
+use foretrain_workload::model::Role;
 
 use super::host::Host;
 use super::layer::{LayerCost, Pace};
@@ -18,10 +19,28 @@ pub struct ChunkCost {
     pub backward: PassTime,
     /// Gradients of the weights, where they are apart.
     pub weights: PassTime,
+    /// Its layers in forward order, with their shares of the passes.
+    pub units: Vec<Unit>,
     /// Kept from forward to backward.
     pub kept: Bytes,
     /// What leaves it for the next chunk.
     pub boundary: Bytes,
+}
+
+/// One layer of a chunk. Times include its share of waiting for launches, but neither gathers nor
+/// reductions of divided parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unit {
+    /// Which of the differing layers.
+    pub layer: usize,
+    /// How many body layers of the chunk come before it.
+    pub nth: u32,
+    /// Forward.
+    pub forward: Nanos,
+    /// Backward, with what is formed again.
+    pub backward: Nanos,
+    /// Gradients of the weights, where they are apart.
+    pub weights: Nanos,
 }
 
 impl ChunkCost {
@@ -46,9 +65,18 @@ impl ChunkCost {
             if splits {
                 chunk.weights += layer.weights.times(count);
             }
-            for nth in body..body + run.count {
+            let is_body = layer.role == Role::Body;
+            for within in 0..run.count {
+                let nth = body + if is_body { within } else { 0 };
                 let mut again = layer.again(layout.recompute, nth);
                 again.parts = again.parts.as_recompute();
+                chunk.units.push(Unit {
+                    layer: run.layer,
+                    nth,
+                    forward: layer.forward.parts.total(),
+                    backward: backward.parts.total() + again.parts.total(),
+                    weights: if splits { layer.weights.parts.total() } else { Nanos::ZERO },
+                });
                 // The interpreter drives these, not the backward pass.
                 paused += pace.forward.scale(again.launches as f64);
                 again.launches = 0;
@@ -58,7 +86,7 @@ impl ChunkCost {
                 }
                 chunk.kept += layer.kept(layout.recompute, nth);
             }
-            if layer.role == foretrain_workload::model::Role::Body {
+            if is_body {
                 body += run.count;
                 chunk.boundary = layer.boundary;
             }
@@ -68,8 +96,9 @@ impl ChunkCost {
         if splits {
             chunk.weights = chunk.weights.paced(pace.backward, Nanos::ZERO);
         }
+        chunk.stretch_units();
         if layout.sharding == Sharding::Parameters {
-            chunk.gather(runs, layers);
+            chunk.gather(layers, splits);
         }
         if layout.offload_activations {
             // Copied out beside the forward pass and back beside the backward pass.
@@ -82,89 +111,83 @@ impl ChunkCost {
         chunk
     }
 
-    /// Adds what gathering parameters layer by layer, and reducing their gradients, leaves exposed.
-    fn gather(&mut self, runs: &[Run], layers: &[LayerCost]) {
-        let forward = Stretch::of(&self.forward, layers, runs, |layer| layer.forward.parts.total());
-        let units = units(runs);
-        let exposed = gathered_forward(units.clone(), layers, forward);
-        self.forward.parts[Part::ParameterGather] += exposed;
-        let own = |layer: &LayerCost| layer.backward.parts.total();
-        let backward = Stretch::of(&self.backward, layers, runs, own);
-        let (gather, scatter) = gathered_backward(units, layers, backward);
-        self.backward.parts[Part::ParameterGather] += gather;
-        self.backward.parts[Part::GradientSync] += scatter;
-    }
-}
-
-/// Layers one by one.
-fn units(runs: &[Run]) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
-    runs.iter().flat_map(|run| std::iter::repeat_n(run.layer, run.count as usize))
-}
-
-/// A pass's time (with recomputation and waiting for launches) in proportion to its layers' own.
-#[derive(Clone, Copy)]
-pub(super) struct Stretch<F> {
-    factor: f64,
-    own: F,
-}
-
-impl<F: Fn(&LayerCost) -> Nanos> Stretch<F> {
-    pub(super) fn of(pass: &PassTime, layers: &[LayerCost], runs: &[Run], own: F) -> Self {
-        let sum: Nanos = units(runs).map(|layer| own(&layers[layer])).sum();
-        let factor = if sum > Nanos::ZERO {
-            pass.parts.total().nanos() as f64 / sum.nanos() as f64
-        } else {
-            0.0
+    /// Spreads waiting for launches over the layers in proportion to their own time.
+    fn stretch_units(&mut self) {
+        let stretch = |units: &mut [Unit], whole: Nanos, of: fn(&mut Unit) -> &mut Nanos| {
+            let sum: Nanos = units.iter_mut().map(|unit| *of(unit)).sum();
+            if whole > sum && sum > Nanos::ZERO {
+                let factor = whole.nanos() as f64 / sum.nanos() as f64;
+                for unit in units {
+                    let time = of(unit);
+                    *time = time.scale(factor);
+                }
+            }
         };
-        Self { factor, own }
+        let units = &mut self.units;
+        stretch(units, self.forward.parts.total(), |unit| &mut unit.forward);
+        stretch(units, self.backward.parts.total(), |unit| &mut unit.backward);
+        stretch(units, self.weights.parts.total(), |unit| &mut unit.weights);
     }
-    pub(super) fn time(&self, layer: &LayerCost) -> Nanos {
-        (self.own)(layer).scale(self.factor)
+
+    /// Adds what gathering parameters layer by layer, and reducing their gradients, leaves exposed.
+    fn gather(&mut self, layers: &[LayerCost], splits: bool) {
+        let exposed = gathered_forward(&self.units, layers);
+        self.forward.parts[Part::ParameterGather] += exposed;
+        let (gather, scatter) = gathered_backward(&self.units, layers, splits);
+        self.backward.parts[Part::ParameterGather] += gather;
+        let last = if splits { &mut self.weights } else { &mut self.backward };
+        last.parts[Part::GradientSync] += scatter;
     }
 }
 
 /// Layers whose parameters may be gathered ahead of the one at work.
-const AHEAD: usize = 2;
+pub(crate) const AHEAD: usize = 2;
 
 /// Waiting of a forward pass for its parameters. Gathers follow each other, at most [`AHEAD`] of
 /// the layer at work.
-fn gathered_forward<F: Fn(&LayerCost) -> Nanos>(
-    units: impl Iterator<Item = usize>,
-    layers: &[LayerCost],
-    time: Stretch<F>,
-) -> Nanos {
+fn gathered_forward(units: &[Unit], layers: &[LayerCost]) -> Nanos {
     let (mut gathered, mut done, mut waited) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
     let mut ends = [Nanos::ZERO; AHEAD];
-    for (nth, unit) in units.enumerate() {
-        let layer = &layers[unit];
-        gathered = gathered.max(ends[nth % AHEAD]) + layer.gather;
+    for (nth, unit) in units.iter().enumerate() {
+        gathered = gathered.max(ends[nth % AHEAD]) + layers[unit.layer].gather;
         waited += (gathered - done).clamp_positive();
-        done = done.max(gathered) + time.time(layer);
+        done = done.max(gathered) + unit.forward;
         ends[nth % AHEAD] = done;
     }
     waited
 }
 
 /// Waiting of a backward pass for its parameters, and what the reductions run on after it. The two
-/// share a queue: the next layer's gather goes before this layer's reduction.
-fn gathered_backward<F: Fn(&LayerCost) -> Nanos>(
-    units: impl DoubleEndedIterator<Item = usize>,
-    layers: &[LayerCost],
-    time: Stretch<F>,
-) -> (Nanos, Nanos) {
-    let mut units = units.rev().map(|unit| &layers[unit]).peekable();
+/// share a queue: the next layer's gather goes before this layer's reduction. Where gradients of
+/// weights are apart, reductions belong to their pass.
+fn gathered_backward(units: &[Unit], layers: &[LayerCost], splits: bool) -> (Nanos, Nanos) {
     let (mut queue, mut done, mut waited) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
-    let mut gathered = units.peek().map_or(Nanos::ZERO, |layer| layer.gather);
+    let mut gathered = units.last().map_or(Nanos::ZERO, |unit| layers[unit.layer].gather);
     queue += gathered;
-    while let Some(layer) = units.next() {
+    for (at, unit) in units.iter().enumerate().rev() {
         waited += (gathered - done).clamp_positive();
         let start = done.max(gathered);
-        done = start + time.time(layer);
-        if let Some(next) = units.peek() {
+        done = start + unit.backward;
+        if let Some(next) = at.checked_sub(1).map(|next| &layers[units[next].layer]) {
             queue = queue.max(start) + next.gather;
             gathered = queue;
         }
-        queue = queue.max(done) + layer.scatter;
+        if !splits {
+            queue = queue.max(done) + layers[unit.layer].scatter;
+        }
+    }
+    if splits {
+        return (waited, reduced_after(units, layers));
     }
     (waited, (queue - done).clamp_positive())
+}
+
+/// What reductions run on after a pass of weight gradients alone.
+fn reduced_after(units: &[Unit], layers: &[LayerCost]) -> Nanos {
+    let (mut queue, mut done) = (Nanos::ZERO, Nanos::ZERO);
+    for unit in units.iter().rev() {
+        done += unit.weights;
+        queue = queue.max(done) + layers[unit.layer].scatter;
+    }
+    (queue - done).clamp_positive()
 }

@@ -7,11 +7,12 @@ mod shares;
 mod sync;
 mod whole;
 
-pub use chunk::ChunkCost;
+pub(crate) use chunk::AHEAD;
+pub use chunk::{ChunkCost, Unit};
 pub use host::Host;
 pub use layer::LayerCost;
 pub use shares::Shares;
-pub use sync::ChunkSync;
+pub use sync::{Bucket, ChunkSync};
 pub use whole::{StageTime, Step};
 
 use std::cell::RefCell;
@@ -144,13 +145,10 @@ impl<'a> Job<'a> {
         let host = Host::of(self.machine.cluster());
         let chunk = |runs: &Vec<_>| ChunkCost::of(runs, &layers, layout, pace, &host);
         let chunks: Vec<ChunkCost> = cut.chunks.iter().map(chunk).collect();
-        let syncs = cut.chunks.iter().zip(&chunks).map(|(runs, chunk)| {
-            let splits = layout.schedule.splits_backward();
+        let syncs = chunks.iter().map(|chunk| {
             let asked = sync::Chunk {
-                runs,
+                cost: chunk,
                 layers: &layers,
-                last: if splits { &chunk.weights } else { &chunk.backward },
-                forward: &chunk.forward,
                 layout,
                 training: self.training,
                 software: self.software,

@@ -5,18 +5,21 @@ use foretrain_cost::GroupPlacement;
 use foretrain_cost::kernels::{Memory, MemoryKind, Operation};
 use foretrain_graph::CollectiveKind;
 
-use super::chunk::Stretch;
+use super::chunk::{ChunkCost, Unit};
 use super::layer::LayerCost;
-use crate::cut::Run;
 use crate::layout::{Layout, Ranks, Sharding};
 use crate::pipeline::{Gate, Sync};
 use crate::software::Software;
-use crate::times::{Machine, PassTime};
+use crate::times::{Machine, Part};
 use crate::training::Training;
 
 /// What replicas exchange for one chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChunkSync {
+    /// Buckets of gradients in the order in which they close.
+    pub buckets: Vec<Bucket>,
+    /// Buckets of updated parameters in the order of the forward pass.
+    pub gathers: Vec<Bucket>,
     /// Gradients, as the last backward pass hands them over.
     pub gradients: Sync,
     /// Parameters that must be there for the first forward pass.
@@ -25,6 +28,20 @@ pub struct ChunkSync {
     pub gather_after: Nanos,
     /// The update of this chunk's parameters.
     pub update: Nanos,
+}
+
+/// Tensors that are synchronised at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// The layer (of the chunk's) that closes a bucket of gradients, or the first that needs a
+    /// bucket of parameters.
+    pub unit: usize,
+    /// Which collective.
+    pub kind: CollectiveKind,
+    /// Dense and expert gradients or parameters together.
+    pub bytes: Bytes,
+    /// How long they take.
+    pub time: Nanos,
 }
 
 /// A kind of collective over one group, for buckets of gradients or parameters.
@@ -42,11 +59,8 @@ impl Lane<'_> {
 
 /// What is asked about a chunk.
 pub(super) struct Chunk<'a> {
-    pub(super) runs: &'a [Run],
+    pub(super) cost: &'a ChunkCost,
     pub(super) layers: &'a [LayerCost],
-    /// The pass in which gradients become complete.
-    pub(super) last: &'a PassTime,
-    pub(super) forward: &'a PassTime,
     pub(super) layout: &'a Layout,
     pub(super) training: &'a Training,
     pub(super) software: &'a Software,
@@ -59,13 +73,14 @@ impl Chunk<'_> {
         if self.layout.sharding == Sharding::Parameters {
             return Ok(sync);
         }
-        sync.gradients = self.gradients()?;
+        sync.buckets = self.buckets()?;
+        sync.gradients = self.gradients(&sync.buckets);
         if self.layout.sharding != Sharding::None {
-            let gate = self.gathers()?;
+            sync.gathers = self.gathers()?;
             if self.software.overlap_parameters {
-                sync.gate = Gate { earliest_end: gate.earliest_end };
+                sync.gate = self.gate(&sync.gathers);
             } else {
-                sync.gather_after = gate.total;
+                sync.gather_after = sync.gathers.iter().map(|bucket| bucket.time).sum();
             }
         }
         Ok(sync)
@@ -76,92 +91,105 @@ impl Chunk<'_> {
     }
 
     /// Buckets close once they hold enough, in the order in which gradients become complete.
-    fn gradients(&self) -> Result<Sync> {
+    fn buckets(&self) -> Result<Vec<Bucket>> {
         let precision = self.training.precision;
         let dtype = if self.software.reduce_in_activations {
             precision.activations
         } else {
             precision.gradients
         };
-        let ranks = Ranks::of(self.layout);
         let kind = match self.layout.sharding {
             Sharding::None => CollectiveKind::AllReduce,
             _ => CollectiveKind::ReduceScatter,
         };
-        let lane = |group| Lane { kind, group, machine: self.machine };
-        let (dense, expert) = (lane(ranks.gradient()), lane(ranks.expert_data()));
-        let own = |layer: &LayerCost| {
-            if self.splits() { layer.weights.parts.total() } else { layer.backward.parts.total() }
-        };
-        let time = Stretch::of(self.last, self.layers, self.runs, own);
-        let size = |numbers: u64| dtype.bytes_of(numbers);
-        let cap = self.software.bucket.get().max(1);
-        let mut queue = Queue::default();
-        let (mut ready, mut held) = (Nanos::ZERO, (0_u64, 0_u64));
-        for run in self.runs.iter().rev() {
-            let layer = &self.layers[run.layer];
-            for _ in 0..run.count {
-                ready += time.time(layer);
-                held.0 += size(layer.trained.dense);
-                held.1 += size(layer.trained.expert);
-                if held.0 + held.1 >= cap {
-                    queue.push(ready, dense.time(held.0)? + expert.time(held.1)?);
-                    held = (0, 0);
-                }
-            }
-        }
-        queue.push(ready, dense.time(held.0)? + expert.time(held.1)?);
-        if self.software.overlap_gradients {
-            Ok(Sync { total: queue.total(), from_start: queue.end() })
-        } else {
-            // Nothing before the whole pass has ended.
-            let whole = self.last.parts.total();
-            Ok(Sync { total: queue.total(), from_start: whole + queue.total() })
-        }
+        let units = self.cost.units.iter().enumerate().rev();
+        self.bucketed(kind, dtype, units, |_, closing| closing)
     }
 
     /// Updated parameters on their way to the first forward pass, in its order.
-    fn gathers(&self) -> Result<Arrivals> {
-        let precision = self.training.precision;
+    fn gathers(&self) -> Result<Vec<Bucket>> {
+        let units = self.cost.units.iter().enumerate();
+        let weights = self.training.precision.weights;
+        self.bucketed(CollectiveKind::AllGather, weights, units, |first, _| first)
+    }
+
+    /// Trained tensors of `units` in buckets; `named` chooses between a bucket's first and last unit.
+    fn bucketed<'b>(
+        &self,
+        kind: CollectiveKind,
+        dtype: DType,
+        units: impl Iterator<Item = (usize, &'b Unit)>,
+        named: impl Fn(usize, usize) -> usize,
+    ) -> Result<Vec<Bucket>> {
         let ranks = Ranks::of(self.layout);
-        let lane = |group| Lane { kind: CollectiveKind::AllGather, group, machine: self.machine };
+        let lane = |group| Lane { kind, group, machine: self.machine };
         let (dense, expert) = (lane(ranks.gradient()), lane(ranks.expert_data()));
-        let own = |layer: &LayerCost| layer.forward.parts.total();
-        let time = Stretch::of(self.forward, self.layers, self.runs, own);
-        let whole = self.forward.parts.total();
-        let size = |numbers: u64| precision.weights.bytes_of(numbers);
         let cap = self.software.bucket.get().max(1);
-        let mut arrivals = Arrivals::default();
-        let (mut before, mut held) = (Nanos::ZERO, (0_u64, 0_u64));
-        // Work from the first layer of the open bucket on.
-        let mut rest = whole;
-        for run in self.runs {
-            let layer = &self.layers[run.layer];
-            for _ in 0..run.count {
-                if held == (0, 0) {
-                    rest = whole - before;
-                }
-                held.0 += size(layer.trained.dense);
-                held.1 += size(layer.trained.expert);
-                before += time.time(layer);
-                if held.0 + held.1 >= cap {
-                    arrivals.push(dense.time(held.0)? + expert.time(held.1)?, rest);
-                    held = (0, 0);
-                }
+        let mut buckets = Vec::new();
+        let mut held = (0_u64, 0_u64);
+        let mut open: Option<(usize, usize)> = None;
+        let mut close = |held: &mut (u64, u64), open: &mut Option<(usize, usize)>| -> Result<()> {
+            let Some((first, last)) = open.take() else { return Ok(()) };
+            let time = dense.time(held.0)? + expert.time(held.1)?;
+            let bytes = Bytes::new(held.0 + held.1);
+            *held = (0, 0);
+            if time > Nanos::ZERO {
+                buckets.push(Bucket { unit: named(first, last), kind, bytes, time });
+            }
+            Ok(())
+        };
+        for (at, unit) in units {
+            let trained = self.layers[unit.layer].trained;
+            open = Some((open.map_or(at, |(first, _)| first), at));
+            held.0 += dtype.bytes_of(trained.dense);
+            held.1 += dtype.bytes_of(trained.expert);
+            if held.0 + held.1 >= cap {
+                close(&mut held, &mut open)?;
             }
         }
-        arrivals.push(dense.time(held.0)? + expert.time(held.1)?, rest);
-        Ok(arrivals)
+        close(&mut held, &mut open)?;
+        Ok(buckets)
+    }
+
+    /// What buckets that take turns leave of a last backward pass.
+    fn gradients(&self, buckets: &[Bucket]) -> Sync {
+        let time = |unit: &Unit| if self.splits() { unit.weights } else { unit.backward };
+        let total = buckets.iter().map(|bucket| bucket.time).sum();
+        let (mut ready, mut end) = (Nanos::ZERO, Nanos::ZERO);
+        let mut closing = buckets.iter().peekable();
+        for (at, unit) in self.cost.units.iter().enumerate().rev() {
+            ready += time(unit);
+            while let Some(bucket) = closing.next_if(|bucket| bucket.unit == at) {
+                end = end.max(ready) + bucket.time;
+            }
+        }
+        Sync { total, from_start: end }
+    }
+
+    /// When the first forward pass can end at the earliest, parameters arriving from the start on.
+    fn gate(&self, gathers: &[Bucket]) -> Gate {
+        // Copies of activations that the pass does not hide come at its end.
+        let copies = self.cost.forward.parts[Part::Offload];
+        let mut rest = self.cost.units.iter().map(|unit| unit.forward).sum::<Nanos>() + copies;
+        let (mut arrived, mut earliest_end) = (Nanos::ZERO, Nanos::ZERO);
+        let mut needed = gathers.iter().peekable();
+        for (at, unit) in self.cost.units.iter().enumerate() {
+            while let Some(bucket) = needed.next_if(|bucket| bucket.unit == at) {
+                arrived += bucket.time;
+                earliest_end = earliest_end.max(arrived + rest);
+            }
+            rest = rest - unit.forward;
+        }
+        Gate { earliest_end }
     }
 
     /// Norm of the gradients, the update of this rank's part, and clearing.
     fn update(&self) -> Result<Nanos> {
         let layout = self.layout;
         let precision = self.training.precision;
-        let trained = self.runs.iter().fold((0, 0), |(dense, expert), run| {
-            let layer = self.layers[run.layer].trained;
-            let count = u64::from(run.count);
-            (dense + layer.dense * count, expert + layer.expert * count)
+        let trained = self.cost.units.iter().fold((0, 0), |(dense, expert), unit| {
+            let layer = self.layers[unit.layer].trained;
+            (dense + layer.dense, expert + layer.expert)
         });
         let divided = layout.sharding != Sharding::None;
         let part = |numbers: u64, ranks: u32| {
@@ -205,42 +233,5 @@ impl Chunk<'_> {
         let host = super::host::Host::of(self.machine.cluster());
         let copies = Bytes::new(gradients + weights) / host.copy_bandwidth;
         copies + Bytes::new(2 * states + gradients) / host.memory_bandwidth_per_device
-    }
-}
-
-/// Buckets that take turns.
-#[derive(Default)]
-struct Queue {
-    end: Nanos,
-    total: Nanos,
-}
-
-impl Queue {
-    fn push(&mut self, ready: Nanos, time: Nanos) {
-        self.end = self.end.max(ready) + time;
-        self.total += time;
-    }
-    fn end(&self) -> Nanos {
-        self.end
-    }
-    fn total(&self) -> Nanos {
-        self.total
-    }
-}
-
-/// Buckets of parameters that arrive one after the other from a step's start.
-#[derive(Default)]
-struct Arrivals {
-    total: Nanos,
-    earliest_end: Nanos,
-}
-
-impl Arrivals {
-    /// A bucket; after its arrival `rest` of the pass remains.
-    fn push(&mut self, time: Nanos, rest: Nanos) {
-        self.total += time;
-        if time > Nanos::ZERO {
-            self.earliest_end = self.earliest_end.max(self.total + rest);
-        }
     }
 }

@@ -34,7 +34,9 @@ pub struct Step {
 pub struct StageTime {
     /// In passes.
     pub busy: Nanos,
-    /// Passes done, since the step's start.
+    /// Its first pass begins, since the step's start.
+    pub started: Nanos,
+    /// Passes done.
     pub computed: Nanos,
     /// Gradients synchronised.
     pub synchronised: Nanos,
@@ -81,6 +83,7 @@ impl Step {
                     if overlap { Nanos::ZERO } else { chunks.iter().map(sync).sum::<Nanos>() };
                 StageTime {
                     busy: grown.of(|times| times.busy[at]),
+                    started: grown.of(|times| times.started[at]),
                     computed: grown.of(|times| times.computed[at]),
                     synchronised: grown.of(|times| times.synchronised[at]) + after,
                     update: chunks.iter().map(|&chunk| laid.syncs[chunk].update).sum(),
@@ -94,11 +97,10 @@ impl Step {
         let update = stages.iter().map(|stage| stage.update).max().unwrap_or(Nanos::ZERO);
         // Checked afterwards, an update waits for no other stage.
         let apart = matches!(laid.layout.schedule, Schedule::ZbH2 | Schedule::ZbV);
-        let passes = if apart {
-            grown.of(PipelineTimes::span)
-        } else {
-            stages.iter().map(|stage| stage.synchronised).max().unwrap_or(Nanos::ZERO)
+        let ends = |stage: &StageTime| {
+            stage.synchronised - if apart { stage.started } else { Nanos::ZERO }
         };
+        let passes = stages.iter().map(ends).max().unwrap_or(Nanos::ZERO);
         let time = passes + update + gather_after;
         let stage = busiest(&stages);
         let mut step = Self {

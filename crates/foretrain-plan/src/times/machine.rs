@@ -1,9 +1,10 @@
 //! One cluster's answers, remembered.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use foretrain_core::{Bytes, Nanos, Result};
-use foretrain_cost::kernels::{KernelModel, KernelTime, Operation};
+use foretrain_core::{Bytes, Evidence, EvidenceKind, Nanos, Result};
+use foretrain_cost::kernels::{Basis, KernelModel, KernelTime, Operation};
 use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, collective_time};
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::Cluster;
@@ -55,6 +56,44 @@ impl<'a> Machine<'a> {
     /// Kernel times.
     pub fn kernels(&self) -> &KernelModel {
         &self.kernels
+    }
+
+    /// What the times of kernels and collectives met so far rest on.
+    pub fn evidence(&self) -> Vec<Evidence> {
+        let mut seen: BTreeMap<Basis, (usize, f64)> = BTreeMap::new();
+        for known in self.known_kernels.borrow().values() {
+            let (count, spread) = seen.entry(known.basis).or_default();
+            *count += 1;
+            *spread += known.relative_spread;
+        }
+        let device = &self.kernels.device().name;
+        let kernels = seen.into_iter().map(|(basis, (count, spread))| {
+            let (kind, source) = match basis {
+                Basis::Fitted => (EvidenceKind::Calibrated, format!("curves of {device}")),
+                Basis::Borrowed => {
+                    (EvidenceKind::Inferred, format!("curves of {device}'s nearest relatives"))
+                }
+                Basis::Limits => (EvidenceKind::Assumed, format!("limits of {device} alone")),
+            };
+            let what = format!("times of {count} kinds of kernels");
+            Evidence::new(kind, what, source, spread / count as f64 / foretrain_core::estimate::Z80)
+        });
+        let mut evidence: Vec<Evidence> = kernels.collect();
+        let comms = self.known_comms.borrow();
+        if !comms.is_empty() {
+            let spread: f64 = comms.values().map(|comm| comm.relative_spread).sum();
+            let source = match &self.cluster.collectives {
+                Some(_) => "the cluster's calibration",
+                None => "priors fitted to public measurements",
+            };
+            evidence.push(Evidence::new(
+                EvidenceKind::Calibrated,
+                format!("times of {} kinds of collectives", comms.len()),
+                source,
+                spread / comms.len() as f64 / foretrain_core::estimate::Z80,
+            ));
+        }
+        evidence
     }
 
     /// A kernel alone on the device.

@@ -3,5 +3,6 @@
 mod machine;
 mod pass;
 
-pub use machine::Machine;
+pub(crate) use machine::exposed;
+pub use machine::{CommTime, Machine};
 pub use pass::{Part, Parts, PassTime};

@@ -3,11 +3,13 @@
 //! Each is a plain description with public fields. Where the dimensions come from (a Hugging Face
 //! config, the library, a user's file) is not its business.
 
+pub mod convolutional;
 pub mod transformer;
 
 use foretrain_core::Result;
 
 use crate::model::Model;
+pub use convolutional::{AlexNet, EfficientNet, InceptionV3, MobileNet, ResNet, Vgg};
 pub use transformer::{EncoderDecoder, Transformer, VisionTransformer};
 
 /// Any architecture.

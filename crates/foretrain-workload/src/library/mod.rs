@@ -10,12 +10,14 @@ use crate::model::Model;
 use crate::spec::Definition;
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
     ("gpt.toml", include_str!("../../data/gpt.toml")),
     ("megatron.toml", include_str!("../../data/megatron.toml")),
     ("llama.toml", include_str!("../../data/llama.toml")),
     ("mixture.toml", include_str!("../../data/mixture.toml")),
     ("encoders.toml", include_str!("../../data/encoders.toml")),
+    ("images.toml", include_str!("../../data/images.toml")),
+    ("others.toml", include_str!("../../data/others.toml")),
 ];
 
 /// A model of the library.
@@ -99,7 +101,7 @@ fn read() -> Result<Library> {
 ///
 /// # Errors
 /// If there is none; the error names the nearest.
-pub(crate) fn by_name(name: &str) -> Result<Model> {
+pub fn named(name: &str) -> Result<Model> {
     match built().index.get(&fold(name)) {
         Some(&at) => built().known[at].model(),
         None => Err(unknown(name)),
