@@ -3,6 +3,7 @@
 mod case;
 mod llm;
 mod machines;
+mod mlperf;
 mod models;
 mod runs;
 mod table;
@@ -12,5 +13,5 @@ use super::ValidationSet;
 
 /// All of them, in the order of the report.
 pub(super) fn sets() -> impl Iterator<Item = &'static dyn ValidationSet> {
-    [vtrain::SETS, llm::SETS].into_iter().flatten().copied()
+    [vtrain::SETS, llm::SETS, mlperf::SETS].into_iter().flatten().copied()
 }

@@ -42,7 +42,6 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &torchtitan::SET,
     &torchtitan::SET.calibrated("e2e-llm-torchtitan-calibrated"),
     &fms_fsdp::SET,
-    &fms_fsdp::SET.calibrated("e2e-llm-fms-fsdp-calibrated"),
     &maxtext::SET,
     &primus::SET,
     &primus::SET.calibrated("e2e-llm-primus-calibrated"),
