@@ -127,7 +127,7 @@ fn signed(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::validate::report::{Reference, Row, SetOutcome, Skipped};
-    use crate::validate::{Root, SETS};
+    use crate::validate::{Root, sets};
 
     fn sample() -> ValidationReport {
         let dir = tempfile::tempdir().expect("directory");
@@ -153,7 +153,7 @@ mod tests {
             ],
             reference: Some("the others".into()),
         };
-        ValidationReport { sets: vec![SetReport::new(SETS[0], &root, outcome, false)] }
+        ValidationReport { sets: vec![SetReport::new(sets().next().expect("a set"), &root, outcome, false)] }
     }
 
     #[test]

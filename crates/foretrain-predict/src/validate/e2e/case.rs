@@ -1,21 +1,23 @@
 //! One run, asked and scored.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foretrain_core::stats::median;
-use foretrain_core::{Estimate, Nanos, Result};
+use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
 use foretrain_cost::kernels::KernelModel;
 use foretrain_hardware::Cluster;
 use foretrain_plan::times::Machine;
-use foretrain_plan::{Job, Layout, Software, Training};
+use foretrain_plan::{Job, Layout, Software, Step, Training};
 use foretrain_workload::model::Model;
 use rayon::prelude::*;
 
 use crate::validate::report::{Row, SetOutcome, Skipped};
 
-/// A run and its measured step time.
+/// A run and what was measured of it.
+#[derive(Clone, Debug)]
 pub(super) struct Case {
-    /// Rows of one group are summed up together.
+    /// Rows of one group are summed up together, and calibrated by one factor.
     pub(super) group: String,
     pub(super) what: String,
     pub(super) model: Arc<Model>,
@@ -23,21 +25,67 @@ pub(super) struct Case {
     pub(super) software: Software,
     pub(super) cluster: Arc<Cluster>,
     pub(super) layout: Layout,
-    /// Seconds.
+    pub(super) quantity: Quantity,
+    /// In the quantity's unit.
     pub(super) measured: f64,
-    /// Somebody else's prediction, seconds.
+    /// Somebody else's prediction, in the same unit.
     pub(super) reference: Option<f64>,
 }
 
+/// What was measured of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantity {
+    /// From step to step, seconds.
+    Step,
+    /// A forward pass on one device, seconds.
+    Forward,
+    /// A forward and a backward pass on one device without the update, seconds.
+    Passes,
+    /// What the allocator of the fullest device hands out, GiB.
+    Memory,
+}
+
 impl Case {
-    /// The step time from the catalogue alone, seconds.
+    /// What the catalogue alone tells of the quantity.
     pub(super) fn predict(&self) -> Result<Estimate<f64>> {
         let kernels = KernelModel::for_device(&self.cluster.node.device);
         let machine = Machine::new(&self.cluster, kernels);
         let job = Job::new(&self.model, &self.training, &self.software, &machine);
-        let step = job.step(&self.layout)?;
-        Ok(step.estimate().map(|nanos| Nanos::from_nanos_f64(nanos).secs_f64()))
+        let laid = job.lay(&self.layout)?;
+        if self.quantity == Quantity::Memory {
+            let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
+            let fullest = stages.max_by_key(|range| range.value);
+            let fullest = fullest.ok_or_else(|| InputError::new("the layout has no stage"))?;
+            return Ok(Estimate::between(
+                gib(fullest.value),
+                gib(fullest.low),
+                gib(fullest.high),
+            ));
+        }
+        let step = laid.step()?;
+        let passes = |backward: bool| -> Nanos {
+            let each = laid.chunks.iter().map(|chunk| {
+                let back = if backward { chunk.backward.parts.total() } else { Nanos::ZERO };
+                chunk.forward.parts.total() + back
+            });
+            each.sum()
+        };
+        Ok(match self.quantity {
+            Quantity::Forward => as_sure_as(&step, passes(false)),
+            Quantity::Passes => as_sure_as(&step, passes(true)),
+            Quantity::Step | Quantity::Memory => as_sure_as(&step, step.time),
+        })
     }
+}
+
+fn gib(bytes: Bytes) -> f64 {
+    bytes.as_f64() / f64::from(1_u32 << 30)
+}
+
+/// A time of the step's passes, known about as well as the step.
+fn as_sure_as(step: &Step, time: Nanos) -> Estimate<f64> {
+    let (time, factor) = (time.secs_f64(), 1.0 + step.relative_spread);
+    Estimate::between(time, time / factor, time * factor)
 }
 
 /// Predictions of all cases, in their order.
@@ -79,7 +127,7 @@ pub(super) fn score_calibrated<K: Ord>(
     outcome: &mut SetOutcome,
 ) {
     let predicted = predict(cases);
-    let mut ratios = std::collections::BTreeMap::<K, Vec<f64>>::new();
+    let mut ratios = BTreeMap::<K, Vec<f64>>::new();
     for (at, case) in cases.iter().enumerate() {
         if let (true, Ok(estimate)) = (calibrates(at, case), &predicted[at]) {
             ratios.entry(key(case)).or_default().push(case.measured / estimate.value);

@@ -1,7 +1,17 @@
-//! Step times of runs that only a description is known of: model, layout, batch, machine.
+//! Runs that only a description is known of: model, layout, batch, machine.
 
 mod case;
+mod llm;
+mod machines;
+mod mlperf;
+mod models;
+mod runs;
 mod table;
 mod vtrain;
 
-pub(super) use vtrain::VTrain;
+use super::ValidationSet;
+
+/// All of them, in the order of the report.
+pub(super) fn sets() -> impl Iterator<Item = &'static dyn ValidationSet> {
+    [vtrain::SETS, llm::SETS, mlperf::SETS].into_iter().flatten().copied()
+}

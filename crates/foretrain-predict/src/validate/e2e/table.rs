@@ -35,11 +35,15 @@ impl Table {
             file.take(LARGEST).read_to_string(&mut text)
         };
         read.map_err(|error| InputError::io(&error, path))?;
+        Self::parse(&text).map_err(|error| error.in_file(path))
+    }
+
+    /// Reads a text.
+    pub(super) fn parse(text: &str) -> Result<Self> {
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
-        let heads = reader.headers().map_err(|error| unreadable(&error).in_file(path))?.clone();
+        let heads = reader.headers().map_err(|error| unreadable(&error))?.clone();
         let rows = reader.records().collect::<std::result::Result<Vec<_>, _>>();
-        let rows = rows.map_err(|error| unreadable(&error).in_file(path))?;
-        Ok(Self { heads, rows })
+        Ok(Self { heads, rows: rows.map_err(|error| unreadable(&error))? })
     }
 
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {

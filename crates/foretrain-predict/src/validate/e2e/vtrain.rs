@@ -9,18 +9,30 @@ use foretrain_plan::{Precision, Recompute, Software, Training, Wish};
 use foretrain_workload::model::Model;
 use foretrain_workload::spec;
 
-use super::case::{Case, score, score_calibrated};
+use super::case::{Case, Quantity, score, score_calibrated};
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{SetOutcome, Skipped};
 
+/// Sets of the grid, in the order of the report.
+pub(super) const SETS: &[&dyn ValidationSet] = &[
+    &of_grid("e2e-vtrain-single", false, false),
+    &of_grid("e2e-vtrain-single-calibrated", false, true),
+    &of_grid("e2e-vtrain-multi", true, false),
+    &of_grid("e2e-vtrain-multi-calibrated", true, true),
+];
+
+const fn of_grid(name: &'static str, several_nodes: bool, calibrated: bool) -> VTrain {
+    VTrain { name, several_nodes, calibrated }
+}
+
 /// The grid on one node, or on several.
-pub(in crate::validate) struct VTrain {
-    pub(in crate::validate) name: &'static str,
-    pub(in crate::validate) several_nodes: bool,
+pub(super) struct VTrain {
+    pub(super) name: &'static str,
+    pub(super) several_nodes: bool,
     /// Scaled by one row in twenty, which is not scored.
-    pub(in crate::validate) calibrated: bool,
+    pub(super) calibrated: bool,
 }
 
 impl ValidationSet for VTrain {
@@ -149,6 +161,7 @@ fn case(
         software: Software::named("megatron-deepspeed")?,
         cluster: Arc::clone(cluster),
         layout: wish.complete(devices)?,
+        quantity: Quantity::Step,
         measured: line.number("value").ok_or_else(wrong)? / 1e3,
         reference: None,
     })

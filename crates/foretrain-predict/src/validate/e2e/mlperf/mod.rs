@@ -1,0 +1,56 @@
+//! MLPerf Training results: language models from their configuration, and how the other benchmarks
+//! scale.
+
+mod configurations;
+mod language;
+mod scaling;
+
+use foretrain_core::Result;
+
+use super::runs::{left_out, table};
+use super::table::{Line, Table};
+use crate::validate::ValidationSet;
+use crate::validate::roots::Root;
+
+/// Sets of this table, in the order of the report.
+pub(super) const SETS: &[&dyn ValidationSet] = &[
+    &language::GPT3,
+    &language::GPT3.calibrated("e2e-mlperf-gpt3-calibrated"),
+    &language::LLAMA_405B,
+    &language::LLAMA_405B.calibrated("e2e-mlperf-llama31-405b-calibrated"),
+    &language::LLAMA_8B,
+    &language::LORA,
+    &language::LORA.calibrated("e2e-mlperf-llama2-70b-lora-calibrated"),
+    &scaling::BERT,
+    &scaling::RESNET,
+    &scaling::SSD,
+    &scaling::RETINANET,
+    &scaling::MASK_RCNN,
+    &scaling::UNET3D,
+    &scaling::RNNT,
+    &scaling::DLRM,
+    &scaling::DLRM_DCNV2,
+    &scaling::STABLE_DIFFUSION,
+];
+
+/// Results; packed where the collection packs them.
+fn results(root: &Root) -> Result<Option<Table>> {
+    match table(root, "measured/e2e_mlperf_training.csv.gz")? {
+        Some(table) => Ok(Some(table)),
+        None => table_unpacked(root),
+    }
+}
+
+fn table_unpacked(root: &Root) -> Result<Option<Table>> {
+    table(root, "measured/e2e_mlperf_training.csv")
+}
+
+/// Seconds per step, unless the row is marked as no measurement.
+fn step_seconds(line: Line<'_>) -> Result<f64> {
+    if line.text("flag").starts_with("IMPLAUSIBLE") {
+        return Err(left_out("the table marks the row as implausible"));
+    }
+    let logged = line.number("logged_step_time_s");
+    let time = logged.or_else(|| line.number("step_time_s_derived"));
+    time.ok_or_else(|| left_out("the row gives no throughput"))
+}

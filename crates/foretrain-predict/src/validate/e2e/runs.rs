@@ -1,0 +1,152 @@
+//! Sets of described runs: what a table tells of them, and how they are scored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use foretrain_core::{InputError, Result};
+
+use super::case::{Case, score, score_calibrated};
+use super::models::Models;
+use super::table::{Line, Table};
+use crate::validate::ValidationSet;
+use crate::validate::corpus::Corpus;
+use crate::validate::report::{SetOutcome, Skipped};
+use crate::validate::roots::Root;
+
+/// Runs of one source.
+pub(in crate::validate) struct Runs {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) unit: &'static str,
+    /// The cases of the source; `None` if its table is not there.
+    pub(super) read: fn(&Root) -> Result<Option<Read>>,
+    /// The first case of each group gives the others' factor, and is not scored.
+    pub(super) calibrated: bool,
+    /// Who else predicts them.
+    pub(super) reference: Option<&'static str>,
+}
+
+/// What a table tells.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub(super) cases: Vec<Case>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// What all calibrated sets do.
+const CALIBRATED: &str =
+    "As the set without `-calibrated`, each prediction times one factor per model and device: \
+     measured over predicted of the first of their rows, which is not scored.";
+
+impl Runs {
+    pub(super) const fn new(
+        name: &'static str,
+        about: &'static str,
+        read: fn(&Root) -> Result<Option<Read>>,
+    ) -> Self {
+        Self { name, about, unit: "s", read, calibrated: false, reference: None }
+    }
+
+    /// The same runs, calibrated by the first of each group.
+    pub(super) const fn calibrated(self, name: &'static str) -> Self {
+        Self { name, about: CALIBRATED, calibrated: true, ..self }
+    }
+
+    pub(super) const fn against(self, reference: &'static str) -> Self {
+        Self { reference: Some(reference), ..self }
+    }
+
+    pub(super) const fn of_memory(self) -> Self {
+        Self { unit: "GiB", ..self }
+    }
+}
+
+impl ValidationSet for Runs {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn about(&self) -> &'static str {
+        self.about
+    }
+    fn unit(&self) -> &'static str {
+        self.unit
+    }
+    fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
+        let mut outcome = SetOutcome::default();
+        let Read { mut cases, skipped } = match (self.read)(corpus.root()) {
+            Ok(Some(read)) => read,
+            Ok(None) => return outcome,
+            Err(error) => {
+                outcome
+                    .skipped
+                    .push(Skipped { what: self.name.into(), why: error.to_string() });
+                return outcome;
+            }
+        };
+        outcome.skipped = skipped;
+        outcome.reference = self.reference.map(Into::into);
+        // Stable: the first of a group stays its first.
+        cases.sort_by(|a, b| a.group.cmp(&b.group));
+        if self.calibrated {
+            let firsts = firsts(&cases);
+            let group = |case: &Case| case.group.clone();
+            score_calibrated(&cases, group, |at, _| firsts.contains(&at), &mut outcome);
+        } else {
+            score(&cases, &mut outcome);
+        }
+        outcome
+    }
+}
+
+fn firsts(cases: &[Case]) -> BTreeSet<usize> {
+    let begins = |&at: &usize| at == 0 || cases[at].group != cases[at - 1].group;
+    (0..cases.len()).filter(begins).collect()
+}
+
+/// Why a row is no case, with what it is a row of.
+pub(super) fn left_out(why: impl Into<String>) -> InputError {
+    InputError::new(why)
+}
+
+/// Cases of the rows of `file` that are the source's.
+pub(super) fn read_lines(
+    root: &Root,
+    file: &str,
+    is_of_source: impl Fn(Line<'_>) -> bool,
+    what: impl Fn(Line<'_>) -> String,
+    mut case: impl FnMut(Line<'_>, &mut Models) -> Result<Case>,
+) -> Result<Option<Read>> {
+    let Some(table) = table(root, file)? else { return Ok(None) };
+    let mut models = Models::default();
+    let (mut cases, mut reasons) = (Vec::new(), Reasons::default());
+    for line in table.lines().filter(|&line| is_of_source(line)) {
+        match case(line, &mut models) {
+            Ok(case) => cases.push(case),
+            Err(error) => reasons.add(what(line), &error),
+        }
+    }
+    Ok(Some(Read { cases, skipped: reasons.into_skipped() }))
+}
+
+/// A table under the root, if it is there.
+pub(super) fn table(root: &Root, file: &str) -> Result<Option<Table>> {
+    let path: Option<PathBuf> = root.file(&[file]);
+    path.map(|path| Table::read(&path)).transpose()
+}
+
+/// Rows left out, those of one kind and reason together.
+#[derive(Debug, Default)]
+pub(super) struct Reasons(BTreeMap<(String, String), usize>);
+
+impl Reasons {
+    pub(super) fn add(&mut self, what: String, why: &InputError) {
+        *self.0.entry((what, why.to_string())).or_default() += 1;
+    }
+    pub(super) fn into_skipped(self) -> Vec<Skipped> {
+        let entry = |((what, why), rows): ((String, String), usize)| {
+            let what = if rows == 1 { what } else { format!("{what} ({rows} rows)") };
+            Skipped { what, why }
+        };
+        self.0.into_iter().map(entry).collect()
+    }
+}
