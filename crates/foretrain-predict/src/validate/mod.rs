@@ -11,6 +11,7 @@ mod ddp_lab;
 mod extrapolate;
 mod heldout;
 mod interference;
+mod kernels;
 mod lab;
 mod markdown;
 mod measured;
@@ -79,7 +80,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 37] = [
+pub const SETS: [&dyn ValidationSet; 45] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -107,6 +108,14 @@ pub const SETS: [&dyn ValidationSet; 37] = [
     &interference::Gavel,
     &interference::Alnair,
     &interference::Traces,
+    &kernels::GEMM,
+    &kernels::GEMM_UNSEEN,
+    &kernels::GEMM_OTHER_SOURCES,
+    &kernels::ATTENTION,
+    &kernels::ATTENTION_UNSEEN,
+    &kernels::MEMORY,
+    &kernels::MEMORY_UNSEEN,
+    &kernels::MEMORY_OTHER_SOURCES,
     &workloads::Hkbu(workloads::Given::OneScheduler),
     &workloads::Hkbu(workloads::Given::OwnFour),
     &workloads::Hkbu(workloads::Given::OwnFourOneEight),
@@ -124,7 +133,7 @@ const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab:
 }
 
 /// Names that stand for all sets whose names they begin.
-const GROUPS: [&str; 5] = ["collectives", "ddp", "ddp-lab", "interference", "scaling"];
+const GROUPS: [&str; 6] = ["collectives", "ddp", "ddp-lab", "interference", "kernels", "scaling"];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
     collectives::ZeroShot { name, system: Some(system) }
