@@ -92,7 +92,9 @@ impl ValidationSet for Kernels {
         if impossible > 0 {
             outcome.skipped.push(Skipped {
                 what: format!("{impossible} rows"),
-                why: "the device cannot be that fast: the source measured something else".into(),
+                why: "faster than the device's limits allow: out of a warm cache, or the source \
+                      measured something else"
+                    .into(),
             });
         }
         outcome.rows.sort_by(|a, b| a.group.cmp(&b.group));
