@@ -162,12 +162,15 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resnet::ResNet;
+
+    fn profile(name: &str) -> Profile {
+        crate::named(name).unwrap().profile(None)
+    }
 
     #[test]
     fn a_step_takes_its_time_and_shows_every_gradient() {
         let times = StepTimes::of_step(Nanos::from_millis(300));
-        let graph = step_graph(&ResNet::resnet50().profile(), &times, DType::F32).unwrap();
+        let graph = step_graph(&profile("resnet-50"), &times, DType::F32).unwrap();
         let total: Nanos = graph.node_ids().map(|id| graph.node(id).work).sum();
         assert_eq!(total, Nanos::from_millis(300));
         let bytes =
@@ -182,6 +185,6 @@ mod tests {
         let empty = Profile { name: "nothing".into(), layers: Vec::new() };
         assert!(step_graph(&empty, &times, DType::F32).is_err());
         let backwards = StepTimes { forward: Nanos::from_nanos(-1), ..times };
-        assert!(step_graph(&ResNet::resnet18().profile(), &backwards, DType::F32).is_err());
+        assert!(step_graph(&profile("resnet-18"), &backwards, DType::F32).is_err());
     }
 }

@@ -1,29 +1,33 @@
 //! Models by architecture, where no trace is at hand.
 //!
-//! A [`Profile`] lists a model's layers in forward order with their parameter tensors and the work
-//! of their forward pass. [`step_graph`] turns it, scaled to a measured step time, into the graph of
-//! a step: what passes over graphs need of a trace.
+//! [`load`] is the one door: a name of the [`library`], a `config.json` of Hugging Face, a description
+//! in TOML. The answer is a [`Model`]: layers of operations by shape that know how parallelism may
+//! divide them. A [`Profile`] is its list of tensors with the work that makes their gradients;
+//! [`step_graph`] turns that, scaled to a measured step time, into the graph of a step: what passes
+//! over graphs need of a trace.
 //!
 //! ```
-//! use foretrain_workload::{ResNet, Transformer};
-//!
-//! assert_eq!(ResNet::resnet50().profile().parameters(), 25_557_032);
-//! assert_eq!(Transformer::bert_large(64).profile().parameters(), 335_141_888);
+//! let model = foretrain_workload::load("llama-3-8b")?;
+//! assert_eq!(model.parameters(), 8_030_261_248);
+//! assert_eq!(model.body_layers(), 32);
+//! # Ok::<(), foretrain_core::InputError>(())
 //! ```
 //!
 //! *Architecture invariant:* sizes are exact by architecture; times are never made up here, only
 //! shared out in proportion to work.
 
-mod convolution;
+pub mod architecture;
 mod graph;
+pub mod hugging_face;
+mod library;
+mod limits;
+mod load;
 pub mod model;
 mod profile;
-mod resnet;
-mod transformer;
-mod vgg;
+pub mod spec;
 
 pub use graph::{StepTimes, step_graph};
+pub use library::{Known, library, named};
+pub use load::load;
+pub use model::Model;
 pub use profile::{Layer, Profile, Tensor};
-pub use resnet::ResNet;
-pub use transformer::{FeedForward, Norm, Transformer};
-pub use vgg::Vgg;

@@ -43,18 +43,6 @@ impl Profile {
 }
 
 impl Layer {
-    pub(crate) fn new(
-        name: impl Into<String>,
-        forward: f64,
-        tensors: impl IntoIterator<Item = (&'static str, u64)>,
-    ) -> Self {
-        let tensor = |(name, elements)| Tensor { name, elements };
-        Self {
-            name: name.into(),
-            forward: Flops::new(forward),
-            tensors: tensors.into_iter().map(tensor).collect(),
-        }
-    }
     /// Numbers in its parameters.
     pub fn parameters(&self) -> u64 {
         self.tensors.iter().map(|tensor| tensor.elements).sum()

@@ -40,8 +40,7 @@ pub(super) fn kinship(device: &Device, owner: &Device) -> Kinship {
     let gap = |a: f64, b: f64| if a > 0.0 && b > 0.0 { (a / b).ln().abs() } else { 1.0 };
     let bandwidth = |device: &Device| Bandwidth::get(device.memory_bandwidth);
     let watts = |device: &Device| device.tdp_watts.unwrap_or(0.0);
-    let sizes =
-        gap(bandwidth(device), bandwidth(owner)) + gap(watts(device), watts(owner));
+    let sizes = gap(bandwidth(device), bandwidth(owner)) + gap(watts(device), watts(owner));
     let line = if is_graphics(device) == is_graphics(owner) { 0.0 } else { 3.0 };
     let distance = 2.0 * (generation(device) - generation(owner)).abs() + 2.0 * sizes + line;
     if device.vendor == owner.vendor {

@@ -8,6 +8,7 @@
 mod collectives;
 mod corpus;
 mod ddp_lab;
+mod e2e;
 mod extrapolate;
 mod heldout;
 mod interference;
@@ -80,7 +81,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// All sets, in the order of the report.
-pub const SETS: [&dyn ValidationSet; 45] = [
+pub const SETS: [&dyn ValidationSet; 49] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -126,14 +127,23 @@ pub const SETS: [&dyn ValidationSet; 45] = [
     &throughputs::ELASTICFLOW,
     &throughputs::GAVEL,
     &throughputs::MURI,
+    &vtrain("e2e-vtrain-single", false, false),
+    &vtrain("e2e-vtrain-single-calibrated", false, true),
+    &vtrain("e2e-vtrain-multi", true, false),
+    &vtrain("e2e-vtrain-multi-calibrated", true, true),
 ];
+
+const fn vtrain(name: &'static str, several_nodes: bool, calibrated: bool) -> e2e::VTrain {
+    e2e::VTrain { name, several_nodes, calibrated }
+}
 
 const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab::DdpLab {
     ddp_lab::DdpLab { name, only: Some(only) }
 }
 
 /// Names that stand for all sets whose names they begin.
-const GROUPS: [&str; 6] = ["collectives", "ddp", "ddp-lab", "interference", "kernels", "scaling"];
+const GROUPS: [&str; 8] =
+    ["collectives", "ddp", "ddp-lab", "e2e", "e2e-vtrain", "interference", "kernels", "scaling"];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {
     collectives::ZeroShot { name, system: Some(system) }

@@ -1,6 +1,8 @@
 //! A model by architecture: layers of operations that know how they may be split.
 
 mod op;
+mod view;
+mod work;
 
 pub use op::{
     Conv2d, Elementwise, Experts, Norm, Op, OpKind, Parameter, SelfAttention, Split, Tokens,
@@ -8,7 +10,10 @@ pub use op::{
 
 use std::sync::Arc;
 
+use foretrain_core::{InputError, Result};
 use serde::Serialize;
+
+use crate::limits::{self, within};
 
 /// What one sample is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,6 +63,9 @@ pub struct Block {
     pub repeat: u32,
 }
 
+/// Work of a forward pass on one sample beyond which a description is surely wrong.
+const LARGEST_WORK: f64 = 1e24;
+
 /// What a layer is to the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -86,6 +94,38 @@ pub struct Layer {
 }
 
 impl Model {
+    /// A model of these blocks. Blocks that repeat zero times are left out.
+    ///
+    /// # Errors
+    /// If it has no layers, or sizes are beyond any model's.
+    pub fn new(
+        name: impl Into<String>,
+        family: impl Into<String>,
+        sample: Sample,
+        mut blocks: Vec<Block>,
+    ) -> Result<Self> {
+        blocks.retain(|block| block.repeat > 0 && !block.layer.ops.is_empty());
+        let layers = blocks.iter().map(|block| u64::from(block.repeat)).sum();
+        within("the number of layers", layers, 1, limits::LAYERS)?;
+        let (mut parameters, mut work) = (0, 0.0);
+        for block in &blocks {
+            let of = |op: &Op| op.parameters.iter().map(|p| u128::from(p.elements)).sum::<u128>();
+            let layer: u128 = block.layer.ops.iter().map(of).sum();
+            parameters += u128::from(block.repeat) * layer;
+            work += f64::from(block.repeat) * block.layer.forward(&sample, None).get();
+        }
+        if parameters > u128::from(limits::PARAMETERS) || work > LARGEST_WORK {
+            let message =
+                format!("a model of {parameters} parameters and {work:.1e} FLOPs per sample");
+            return Err(InputError::new(message).hint(format!(
+                "at most {} parameters and {LARGEST_WORK:.0e} FLOPs are taken; check the dimensions",
+                limits::PARAMETERS
+            )));
+        }
+        let (name, family) = (name.into(), family.into());
+        Ok(Self { name, family, sample, blocks, source: String::new(), assumptions: Vec::new() })
+    }
+
     /// Trainable numbers, tied tensors counted once.
     pub fn parameters(&self) -> u64 {
         self.blocks.iter().map(|block| u64::from(block.repeat) * block.layer.parameters()).sum()

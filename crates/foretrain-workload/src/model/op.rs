@@ -51,6 +51,9 @@ pub struct Op {
     pub tied: bool,
     /// The backward pass needs its input, and no operation before keeps it already.
     pub keeps_input: bool,
+    /// It works on the positions of the source sequence, not on those of its layer: keys and values
+    /// of cross-attention.
+    pub on_source: bool,
 }
 
 /// A trainable tensor.
@@ -249,9 +252,21 @@ impl Op {
                 | OpKind::Convolution(_)
                 | OpKind::BatchNorm { .. }
                 | OpKind::Recurrent { .. }
+                | OpKind::Attention(_)
+                | OpKind::CrossEntropy { .. }
+                | OpKind::Interaction { .. }
+                | OpKind::Elementwise { what: Elementwise::Activation | Elementwise::Gated, .. }
         );
         let name = name.into();
-        Self { name, kind, split, parameters: Vec::new(), tied: false, keeps_input }
+        Self {
+            name,
+            kind,
+            split,
+            parameters: Vec::new(),
+            tied: false,
+            keeps_input,
+            on_source: false,
+        }
     }
 
     /// With a trainable tensor more.

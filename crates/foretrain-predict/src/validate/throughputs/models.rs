@@ -1,15 +1,17 @@
 //! The studies' models by name.
 
-use foretrain_workload::{ResNet, Transformer};
+use foretrain_workload::architecture::ResNet;
+use foretrain_workload::named;
 
 /// Parameters, each of which has a gradient. Where no profile is at hand they are counted from the
 /// layers of the programs that the studies name. `None` for an unknown model.
 pub(super) fn parameters(model: &str) -> Option<f64> {
     Some(match model {
-        "bert" => Transformer::bert_base(384).profile().parameters() as f64,
-        "imagenet" | "ResNet-50" => ResNet::resnet50().profile().parameters() as f64,
+        "bert" => named("bert-base").ok()?.parameters() as f64,
+        "imagenet" | "ResNet-50" => named("resnet-50").ok()?.parameters() as f64,
         "cifar10" | "ResNet-18" => {
-            ResNet { classes: 10, ..ResNet::resnet18() }.profile().parameters() as f64
+            let small = ResNet { classes: 10, ..ResNet::basic([2, 2, 2, 2]) };
+            small.model(model).ok()?.parameters() as f64
         }
         // YOLOv3 for the 80 classes of COCO.
         "yolov3" => 61.9e6,

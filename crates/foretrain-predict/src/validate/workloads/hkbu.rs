@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foretrain_core::{Nanos, Result};
-use foretrain_workload::{Profile, ResNet, StepTimes, Transformer};
+use foretrain_workload::{Profile, StepTimes, named};
 
 use super::super::ValidationSet;
 use super::super::corpus::Corpus;
@@ -15,6 +15,8 @@ use super::{Record, on_table, step_ms};
 const PER_NODE: u32 = 4;
 /// The scheduler that calibrates: it overlaps nothing, so its growth is the time of an all-reduce.
 const CALIBRATES: &str = "BSP-A2A";
+/// Tokens of a sample of BERT.
+const SEQUENCE: u64 = 64;
 /// Points of two networks that differ by less were measured on one.
 const SAME_NETWORK: f64 = 0.025;
 
@@ -69,11 +71,9 @@ impl ValidationSet for Hkbu {
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
         on_table(corpus, "ddp_scaling_hkbu_ddl_benchmarks.csv", |rows, outcome| {
             let table = Table::of(rows, outcome);
-            for model in [
-                ResNet::resnet50().profile(),
-                Transformer::bert_base(64).profile(),
-                Transformer::bert_large(64).profile(),
-            ] {
+            for name in ["ResNet-50", "BERT-Base", "BERT-Large"] {
+                let profile = named(name)?.profile(Some(SEQUENCE));
+                let model = Profile { name: name.into(), ..profile };
                 for link in LINKS {
                     let machine = Machine { table: &table, model: &model, link, given: self.0 };
                     machine.score(outcome)?;

@@ -1,7 +1,7 @@
 //! PyTorch's own DDP benchmark: two nodes from one.
 
 use foretrain_core::Nanos;
-use foretrain_workload::{Profile, ResNet, StepTimes};
+use foretrain_workload::{StepTimes, named};
 
 use super::super::ValidationSet;
 use super::super::corpus::Corpus;
@@ -44,7 +44,7 @@ impl ValidationSet for PytorchBenchmark {
                         && series(other.text("mode")) == series(row.text("mode"))
                 });
                 let (Some(profile), Some(given), Some(measured)) = (
-                    profile(name),
+                    named(name).ok().map(|model| model.profile(None)),
                     given.and_then(|given| given.ms("p50_sec_per_iter", 1e3)),
                     row.ms("p50_sec_per_iter", 1e3),
                 ) else {
@@ -74,15 +74,4 @@ impl ValidationSet for PytorchBenchmark {
 /// The rows of one run: the benchmark, or the example of a comparison.
 fn series(mode: &str) -> &'static str {
     if mode.contains("diff") { "comparison" } else { "benchmark" }
-}
-
-fn profile(name: &str) -> Option<Profile> {
-    let net = match name {
-        "resnet50" => ResNet::resnet50(),
-        "resnet101" => ResNet::resnet101(),
-        "resnext50_32x4d" => ResNet::resnext50_32x4d(),
-        "resnext101_32x8d" => ResNet::resnext101_32x8d(),
-        _ => return None,
-    };
-    Some(net.profile())
 }

@@ -1,0 +1,120 @@
+//! What the training software does with a layout: fusion, overlap, and what its host costs.
+
+use foretrain_core::{Bytes, InputError, Nanos, Result, suggest};
+use serde::{Deserialize, Serialize};
+
+/// How software runs a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Software {
+    /// Its name.
+    pub name: String,
+    /// Attention in one kernel; else scores are formed, kept and read again.
+    pub fused_attention: bool,
+    /// How far other kernels are merged.
+    pub fusion: Fusion,
+    /// Host time from one launch to the next where the host is what limits, forward.
+    pub host_forward: Nanos,
+    /// The same in the backward pass, which no interpreter drives.
+    pub host_backward: Nanos,
+    /// Host time per micro-batch and stage beside the launches.
+    pub host_per_pass: Nanos,
+    /// Host time per layer that is formed again: generator states saved, set and set back.
+    pub host_per_checkpoint: Nanos,
+    /// Gradients are synchronised beside the last backward pass.
+    pub overlap_gradients: bool,
+    /// Divided parameters are gathered beside the passes that use them.
+    pub overlap_parameters: bool,
+    /// Tensor-parallel communication is cut up and runs beside the products it belongs to.
+    pub overlap_tensor: bool,
+    /// The gradient of a column split's input is reduced beside the product for its weights.
+    pub overlap_tensor_gradients: bool,
+    /// Activations travel between stages while the sender computes on.
+    pub overlap_pipeline: bool,
+    /// Expert dispatch and combination run beside other work.
+    pub overlap_expert: bool,
+    /// Gradients synchronised at once.
+    pub bucket: Bytes,
+    /// Gradients are reduced in the activations' type although they are accumulated in f32.
+    pub reduce_in_activations: bool,
+}
+
+/// How far kernels are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fusion {
+    /// One kernel per operator.
+    Eager,
+    /// Hand-written fused norms, activations, dropout and softmax.
+    Fused,
+    /// A compiler merges everything between matrix products.
+    Compiled,
+}
+
+impl Software {
+    /// Names that [`named`](Self::named) knows.
+    pub const NAMES: [&'static str; 6] =
+        ["megatron", "megatron-deepspeed", "fsdp", "fsdp-compile", "pytorch", "xla"];
+
+    /// Megatron-Core with Transformer Engine, as of 2024.
+    pub fn megatron() -> Self {
+        Self {
+            name: "megatron".into(),
+            fused_attention: true,
+            fusion: Fusion::Fused,
+            host_forward: Nanos::from_micros(60),
+            host_backward: Nanos::from_micros(40),
+            host_per_pass: Nanos::from_micros(300),
+            host_per_checkpoint: Nanos::from_micros(600),
+            overlap_gradients: true,
+            overlap_parameters: true,
+            overlap_tensor: false,
+            overlap_tensor_gradients: true,
+            overlap_pipeline: true,
+            overlap_expert: false,
+            bucket: Bytes::from_mib(160),
+            reduce_in_activations: false,
+        }
+    }
+
+    /// By name.
+    ///
+    /// # Errors
+    /// For an unknown name.
+    pub fn named(name: &str) -> Result<Self> {
+        let megatron = Self::megatron();
+        Ok(match name {
+            "megatron" => megatron,
+            // 2021 to 2023: no fused attention, gradients after the last backward pass.
+            "megatron-deepspeed" => Self {
+                fused_attention: false,
+                overlap_gradients: false,
+                overlap_parameters: false,
+                overlap_tensor_gradients: false,
+                overlap_pipeline: false,
+                ..megatron
+            },
+            "fsdp" => Self { fusion: Fusion::Eager, bucket: Bytes::from_mib(25), ..megatron },
+            "fsdp-compile" => {
+                Self { fusion: Fusion::Compiled, host_forward: Nanos::from_micros(6), ..megatron }
+            }
+            "pytorch" => Self { fusion: Fusion::Eager, bucket: Bytes::from_mib(25), ..megatron },
+            "xla" => Self {
+                fusion: Fusion::Compiled,
+                host_forward: Nanos::ZERO,
+                host_backward: Nanos::ZERO,
+                host_per_pass: Nanos::ZERO,
+                host_per_checkpoint: Nanos::ZERO,
+                ..megatron
+            },
+            _ => {
+                let mut error = InputError::new(format!("\"{name}\" is no software known here"));
+                if let Some(near) = suggest::nearest(name, Self::NAMES) {
+                    error = error.hint(format!("did you mean \"{near}\"?"));
+                }
+                return Err(error.hint(format!("one of {}", Self::NAMES.join(", "))));
+            }
+        })
+        .map(|software| Self { name: name.into(), ..software })
+    }
+}

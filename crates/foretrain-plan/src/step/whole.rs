@@ -1,0 +1,204 @@
+//! A whole step.
+
+use foretrain_core::{Estimate, Nanos};
+use serde::Serialize;
+
+use super::Laid;
+use crate::layout::Schedule;
+use crate::pipeline::{Orders, PipelineTimes, Place};
+use crate::times::{Part, Parts, PassTime};
+
+/// A step, by parts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// From one step to the next.
+    pub time: Nanos,
+    /// What the busiest stage's rank spends it on; adds up to `time`.
+    pub parts: Parts,
+    /// The stage that `parts` is of.
+    pub stage: u32,
+    /// Micro-batches of one replica.
+    pub micro_batches: u64,
+    /// Communication of that rank that is hidden.
+    pub hidden: Nanos,
+    /// Floating-point work of one rank of that stage.
+    pub flops: f64,
+    /// Every stage.
+    pub stages: Vec<StageTime>,
+    /// Half of an 80 % interval over the time, from what kernels and collectives are known to.
+    pub relative_spread: f64,
+}
+
+/// One stage's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StageTime {
+    /// In passes.
+    pub busy: Nanos,
+    /// Its first pass begins, since the step's start.
+    pub started: Nanos,
+    /// Passes done.
+    pub computed: Nanos,
+    /// Gradients synchronised.
+    pub synchronised: Nanos,
+    /// The update.
+    pub update: Nanos,
+}
+
+/// Times that grow by the same amount with each further round of micro-batches.
+#[derive(Clone, Copy)]
+struct Grown<'a> {
+    first: &'a PipelineTimes,
+    later: Option<&'a PipelineTimes>,
+    rounds: u64,
+}
+
+impl Grown<'_> {
+    fn of(&self, what: impl Fn(&PipelineTimes) -> Nanos) -> Nanos {
+        let first = what(self.first);
+        match self.later {
+            None => first,
+            Some(later) => first + (what(later) - first).scale(self.rounds as f64),
+        }
+    }
+}
+
+impl Step {
+    /// From the times of a played pipeline; with `later` those of one more round, of which there
+    /// are `rounds` more than were played at first.
+    pub(super) fn of(
+        laid: &Laid<'_>,
+        orders: &Orders,
+        first: &PipelineTimes,
+        rounds: u64,
+        later: Option<&PipelineTimes>,
+    ) -> Self {
+        let grown = Grown { first, later, rounds };
+        let overlap = laid.job.software.overlap_gradients;
+        let stages: Vec<StageTime> = (0..laid.layout.pipeline)
+            .map(|stage| {
+                let at = stage as usize;
+                let chunks = laid.chunks_of(orders, stage);
+                let sync = |chunk: &usize| laid.syncs[*chunk].gradients.total;
+                let after =
+                    if overlap { Nanos::ZERO } else { chunks.iter().map(sync).sum::<Nanos>() };
+                StageTime {
+                    busy: grown.of(|times| times.busy[at]),
+                    started: grown.of(|times| times.started[at]),
+                    computed: grown.of(|times| times.computed[at]),
+                    synchronised: grown.of(|times| times.synchronised[at]) + after,
+                    update: chunks.iter().map(|&chunk| laid.syncs[chunk].update).sum(),
+                }
+            })
+            .collect();
+        let gather = |stage: u32| -> Nanos {
+            laid.chunks_of(orders, stage).iter().map(|&chunk| laid.syncs[chunk].gather_after).sum()
+        };
+        let gather_after = (0..laid.layout.pipeline).map(gather).max().unwrap_or(Nanos::ZERO);
+        let update = stages.iter().map(|stage| stage.update).max().unwrap_or(Nanos::ZERO);
+        // Checked afterwards, an update waits for no other stage.
+        let apart = matches!(laid.layout.schedule, Schedule::ZbH2 | Schedule::ZbV);
+        let ends = |stage: &StageTime| {
+            stage.synchronised - if apart { stage.started } else { Nanos::ZERO }
+        };
+        let passes = stages.iter().map(ends).max().unwrap_or(Nanos::ZERO);
+        let time = passes + update + gather_after;
+        let stage = busiest(&stages);
+        let mut step = Self {
+            time,
+            parts: Parts::default(),
+            stage,
+            micro_batches: laid.micro_batches,
+            hidden: Nanos::ZERO,
+            flops: 0.0,
+            stages,
+            relative_spread: 0.0,
+        };
+        let sending = grown.of(|times| times.sending[stage as usize]);
+        step.divide(laid, orders, [sending, gather_after, update]);
+        step
+    }
+
+    /// The time with its 80 % interval.
+    pub fn estimate(&self) -> Estimate<Nanos> {
+        let factor = 1.0 + self.relative_spread;
+        Estimate::between(self.time, self.time.scale(1.0 / factor), self.time.scale(factor))
+    }
+
+    /// Gives every millisecond of the busiest stage its owner.
+    fn divide(&mut self, laid: &Laid<'_>, orders: &Orders, [sending, gather, update]: [Nanos; 3]) {
+        let own = self.stages[self.stage as usize];
+        let mut pass = PassTime::default();
+        for chunk in laid.chunks_of(orders, self.stage) {
+            let cost = &laid.chunks[chunk];
+            let times = if laid.layout.schedule == Schedule::DualPipe {
+                // Each direction has half of the micro-batches.
+                self.micro_batches / 2
+            } else {
+                self.micro_batches
+            };
+            for part in [&cost.forward, &cost.backward, &cost.weights] {
+                pass += part.times(times);
+            }
+        }
+        let mut parts = pass.parts;
+        parts[Part::PipelineComm] += sending;
+        parts[Part::GradientSync] += own.synchronised - own.computed;
+        parts[Part::ParameterGather] += gather;
+        parts[Part::Optimiser] += update;
+        let left = self.time - parts.total();
+        parts[Part::Bubble] += left.clamp_positive();
+        self.hidden = pass.hidden;
+        self.flops = pass.flops;
+        self.relative_spread = spread(&parts, &pass, self.time);
+        self.parts = parts;
+    }
+}
+
+/// The stage with most to do; the first of equals.
+fn busiest(stages: &[StageTime]) -> u32 {
+    let mut best = 0;
+    for (at, stage) in stages.iter().enumerate() {
+        if stage.busy > stages[best].busy {
+            best = at;
+        }
+    }
+    best as u32
+}
+
+/// What is not known of a collective's time, half of an 80 % interval.
+const COMM_SPREAD: f64 = 0.2;
+/// The same of the host's pace.
+const LAUNCH_SPREAD: f64 = 0.35;
+/// What the form of the model itself leaves open.
+const FORM_SPREAD: f64 = 0.06;
+
+/// Half of an 80 % interval over the time: kernels of one class err alike, classes do not.
+fn spread(parts: &Parts, pass: &PassTime, time: Nanos) -> f64 {
+    let whole = time.nanos() as f64;
+    if whole <= 0.0 {
+        return 0.0;
+    }
+    let share = |part: Part| parts[part].nanos() as f64 / whole;
+    // A bubble errs as what it waits for.
+    let stretch = 1.0 / (1.0 - share(Part::Bubble)).max(0.1);
+    let kernels = pass.spread.iter().map(|spread| spread / whole);
+    let comm = [
+        Part::TensorComm,
+        Part::ContextComm,
+        Part::ExpertComm,
+        Part::PipelineComm,
+        Part::GradientSync,
+        Part::ParameterGather,
+    ];
+    let comm = comm.into_iter().map(|part| COMM_SPREAD * share(part));
+    let launch = [LAUNCH_SPREAD * share(Part::Launch)];
+    let squares = kernels.chain(comm).chain(launch).map(|spread| (spread * stretch).powi(2));
+    (squares.sum::<f64>() + FORM_SPREAD * FORM_SPREAD).sqrt()
+}
+
+impl Laid<'_> {
+    /// Chunks of the model that `stage` holds.
+    pub(crate) fn chunks_of(&self, orders: &Orders, stage: u32) -> Vec<usize> {
+        (0..orders.chunks).map(|chunk| self.chunk_at(orders, Place { stage, chunk })).collect()
+    }
+}

@@ -1,0 +1,218 @@
+//! One cluster's answers, remembered.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use foretrain_core::{Bytes, Evidence, EvidenceKind, Nanos, Result};
+use foretrain_cost::kernels::{Basis, KernelModel, KernelTime, Operation};
+use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, collective_time};
+use foretrain_graph::CollectiveKind;
+use foretrain_hardware::Cluster;
+use rustc_hash::FxHashMap;
+
+use super::pass::{Part, PassTime};
+use crate::layout::Ranks;
+use crate::lower::{Comm, Group, Owner, Work};
+
+/// A collective's time, and the relative half-width of its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CommTime {
+    /// The time.
+    pub time: Nanos,
+    /// Half of an 80 % interval over the time.
+    pub relative_spread: f64,
+}
+
+type Asked = (CollectiveKind, Bytes, u32, u32);
+
+/// What a cluster needs for work. Answers are kept, since layouts share most of their kernels and
+/// collectives; one value serves one thread.
+#[derive(Debug)]
+pub struct Machine<'a> {
+    cluster: &'a Cluster,
+    kernels: KernelModel,
+    known_kernels: RefCell<FxHashMap<Operation, KernelTime>>,
+    fabrics: RefCell<FxHashMap<(u32, u32), Fabric>>,
+    known_comms: RefCell<FxHashMap<Asked, CommTime>>,
+}
+
+impl<'a> Machine<'a> {
+    /// With kernel times of `kernels`.
+    pub fn new(cluster: &'a Cluster, kernels: KernelModel) -> Self {
+        Self {
+            cluster,
+            kernels,
+            known_kernels: RefCell::default(),
+            fabrics: RefCell::default(),
+            known_comms: RefCell::default(),
+        }
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &'a Cluster {
+        self.cluster
+    }
+
+    /// Kernel times.
+    pub fn kernels(&self) -> &KernelModel {
+        &self.kernels
+    }
+
+    /// What the times of kernels and collectives met so far rest on.
+    pub fn evidence(&self) -> Vec<Evidence> {
+        let mut seen: BTreeMap<Basis, (usize, f64)> = BTreeMap::new();
+        for known in self.known_kernels.borrow().values() {
+            let (count, spread) = seen.entry(known.basis).or_default();
+            *count += 1;
+            *spread += known.relative_spread;
+        }
+        let device = &self.kernels.device().name;
+        let kernels = seen.into_iter().map(|(basis, (count, spread))| {
+            let (kind, source) = match basis {
+                Basis::Fitted => (EvidenceKind::Calibrated, format!("curves of {device}")),
+                Basis::Borrowed => {
+                    (EvidenceKind::Inferred, format!("curves of {device}'s nearest relatives"))
+                }
+                Basis::Limits => (EvidenceKind::Assumed, format!("limits of {device} alone")),
+            };
+            let what = format!("times of {count} kinds of kernels");
+            Evidence::new(kind, what, source, spread / count as f64 / foretrain_core::estimate::Z80)
+        });
+        let mut evidence: Vec<Evidence> = kernels.collect();
+        let comms = self.known_comms.borrow();
+        if !comms.is_empty() {
+            let spread: f64 = comms.values().map(|comm| comm.relative_spread).sum();
+            let source = match &self.cluster.collectives {
+                Some(_) => "the cluster's calibration",
+                None => "priors fitted to public measurements",
+            };
+            evidence.push(Evidence::new(
+                EvidenceKind::Calibrated,
+                format!("times of {} kinds of collectives", comms.len()),
+                source,
+                spread / comms.len() as f64 / foretrain_core::estimate::Z80,
+            ));
+        }
+        evidence
+    }
+
+    /// A kernel alone on the device.
+    pub fn kernel(&self, operation: &Operation) -> KernelTime {
+        if let Some(known) = self.known_kernels.borrow().get(operation) {
+            return *known;
+        }
+        let time = self.kernels.time(operation);
+        self.known_kernels.borrow_mut().insert(*operation, time);
+        time
+    }
+
+    /// A collective among the members of a group.
+    ///
+    /// # Errors
+    /// If the cluster cannot hold the group.
+    pub fn collective(
+        &self,
+        kind: CollectiveKind,
+        bytes: Bytes,
+        group: &GroupPlacement,
+    ) -> Result<CommTime> {
+        let ranks = group.ranks();
+        if ranks <= 1 || bytes == Bytes::ZERO {
+            return Ok(CommTime { time: Nanos::ZERO, relative_spread: 0.0 });
+        }
+        let asked = (kind, bytes, ranks, group.stride());
+        if let Some(known) = self.known_comms.borrow().get(&asked) {
+            return Ok(*known);
+        }
+        let place = (ranks, group.stride());
+        if !self.fabrics.borrow().contains_key(&place) {
+            let fabric = Fabric::for_group(self.cluster, group)?;
+            self.fabrics.borrow_mut().insert(place, fabric);
+        }
+        let fabrics = self.fabrics.borrow();
+        let Some(fabric) = fabrics.get(&place) else {
+            return Ok(CommTime { time: Nanos::ZERO, relative_spread: 0.0 });
+        };
+        let answer = collective_time(&CollectiveCall::new(kind, bytes), fabric).time;
+        let time = CommTime { time: answer.value, relative_spread: answer.relative_half_width() };
+        self.known_comms.borrow_mut().insert(asked, time);
+        Ok(time)
+    }
+
+    /// A communication of a layer's pass.
+    ///
+    /// # Errors
+    /// As [`collective`](Self::collective).
+    pub fn comm(&self, comm: &Comm, ranks: &Ranks) -> Result<CommTime> {
+        let group = match comm.group {
+            Group::Tensor => ranks.tensor(),
+            Group::Context => ranks.context(),
+            Group::Expert => ranks.expert(),
+            Group::ExpertTensor => ranks.expert_tensor(),
+        };
+        if comm.kind != CollectiveKind::SendRecv {
+            return self.collective(comm.kind, comm.bytes, &group);
+        }
+        // A ring: as many hops as there are other ranks, each with its part of the bytes.
+        let hops = u64::from(group.ranks().saturating_sub(1)).max(1);
+        let one = Bytes::new(comm.bytes.get().div_ceil(hops));
+        let hop = self.collective(comm.kind, one, &group)?;
+        Ok(CommTime { time: hop.time.scale(hops as f64), ..hop })
+    }
+
+    /// The time of a list of work, one piece after the other.
+    ///
+    /// # Errors
+    /// As [`collective`](Self::collective).
+    pub fn pass(&self, work: &[Work], ranks: &Ranks) -> Result<PassTime> {
+        let mut pass = PassTime::default();
+        for piece in work {
+            match piece {
+                Work::Kernel { operation, owner, launches, times } => {
+                    let count = f64::from(*times);
+                    let known = self.kernel(operation);
+                    pass.kernel(operation, *owner, known, count);
+                    pass.launches += u64::from(*launches) * u64::from(*times);
+                }
+                Work::Comm(comm) => {
+                    let known = self.comm(comm, ranks)?;
+                    pass.parts[Part::from(comm.group)] += known.time;
+                    pass.launches += 1;
+                }
+                Work::Beside { comm, kernels, pieces } => {
+                    let known = self.comm(comm, ranks)?;
+                    let mut computed = Nanos::ZERO;
+                    for (operation, owner) in kernels {
+                        let kernel = self.kernel(operation);
+                        pass.kernel(operation, *owner, kernel, 1.0);
+                        computed += kernel.time;
+                    }
+                    pass.launches += 1 + kernels.len() as u64;
+                    let exposed = exposed(known.time, computed, *pieces);
+                    pass.parts[Part::from(comm.group)] += exposed;
+                    pass.hidden += known.time - exposed;
+                }
+            }
+        }
+        Ok(pass)
+    }
+}
+
+/// What of a communication cut into pieces remains beside kernels: the first piece, which nothing
+/// can hide, and what is longer than the kernels.
+pub(crate) fn exposed(comm: Nanos, kernels: Nanos, pieces: u32) -> Nanos {
+    let pieces = f64::from(pieces.max(1));
+    let first = if pieces > 1.0 { comm.scale(1.0 / pieces) } else { Nanos::ZERO };
+    let rest = comm - first;
+    let cover = if pieces > 1.0 { kernels.scale(1.0 - 1.0 / pieces) } else { kernels };
+    first + (rest - cover).clamp_positive()
+}
+
+impl PassTime {
+    fn kernel(&mut self, operation: &Operation, owner: Owner, known: KernelTime, count: f64) {
+        let time = known.time.scale(count);
+        self.parts[Part::from(owner)] += time;
+        self.flops += operation.flops().get() * count;
+        self.spread[owner as usize] += time.nanos() as f64 * known.relative_spread;
+    }
+}
