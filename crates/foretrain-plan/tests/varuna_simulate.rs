@@ -40,10 +40,7 @@ const GOLDEN: [(usize, u32, [i64; 2], [i64; 2]); 6] = [
 fn times_of_varunas_own_simulator() {
     for (stages, micro, varuna, gpipe) in GOLDEN {
         for (schedule, expected) in [(Schedule::Varuna, varuna), (Schedule::GPipe, gpipe)] {
-            let found = [
-                ms(schedule, stages, micro, 0, 0),
-                ms(schedule, stages, micro, 1, 5) + 50,
-            ];
+            let found = [ms(schedule, stages, micro, 0, 0), ms(schedule, stages, micro, 1, 5) + 50];
             assert_eq!(found, expected, "{schedule} of {stages} stages, {micro} micro-batches");
         }
     }
@@ -89,8 +86,7 @@ fn draws_are_the_same_for_any_number_of_threads_and_differ_by_seed() {
     let step = Step::new(even(4, FORWARD, FORWARD), Schedule::Varuna, 16).unwrap();
     let of = |seed, threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let jitter =
-            Jitter::new(Jitter::VARUNA_COMPUTE, Jitter::VARUNA_NETWORK, seed).unwrap();
+        let jitter = Jitter::new(Jitter::VARUNA_COMPUTE, Jitter::VARUNA_NETWORK, seed).unwrap();
         pool.install(|| draws(&step, jitter, 64).unwrap())
     };
     let one = of(1, 1);
@@ -103,11 +99,9 @@ fn draws_are_the_same_for_any_number_of_threads_and_differ_by_seed() {
 fn pipelines() -> impl Strategy<Value = Pipeline> {
     (1_usize..9).prop_flat_map(|stages| {
         let time = || (0_i64..40).prop_map(Nanos::from_millis);
-        let stage = (time(), time()).prop_map(|(forward, backward)| StageTime { forward, backward });
-        let all = (
-            prop::collection::vec(stage, stages),
-            prop::collection::vec(time(), stages - 1),
-        );
+        let stage =
+            (time(), time()).prop_map(|(forward, backward)| StageTime { forward, backward });
+        let all = (prop::collection::vec(stage, stages), prop::collection::vec(time(), stages - 1));
         all.prop_map(|(stages, messages)| Pipeline::new(stages, messages).unwrap())
     })
 }

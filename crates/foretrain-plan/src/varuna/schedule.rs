@@ -27,8 +27,7 @@ pub enum Schedule {
 
 impl Schedule {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Varuna, Self::GPipe, Self::OneFOneB, Self::OneFOneBRecompute];
+    pub const ALL: [Self; 4] = [Self::Varuna, Self::GPipe, Self::OneFOneB, Self::OneFOneBRecompute];
 
     /// Its name, as it is written and read.
     pub const fn as_str(self) -> &'static str {
@@ -258,15 +257,9 @@ mod tests {
             shown(Schedule::Varuna, 2, 3),
             ["f0 f1 f2 r0 b0 r1 b1 r2 b2", "f0 b0 f1 b1 f2 b2"]
         );
-        assert_eq!(
-            shown(Schedule::GPipe, 2, 2),
-            ["f0 f1 r1 b1 r0 b0", "f0 f1 r1 b1 r0 b0"]
-        );
+        assert_eq!(shown(Schedule::GPipe, 2, 2), ["f0 f1 r1 b1 r0 b0", "f0 f1 r1 b1 r0 b0"]);
         assert_eq!(shown(Schedule::OneFOneB, 2, 3), ["f0 f1 b0 f2 b1 b2", "f0 b0 f1 b1 f2 b2"]);
-        assert_eq!(
-            shown(Schedule::OneFOneBRecompute, 2, 2),
-            ["f0 f1 r0 b0 r1 b1", "f0 b0 f1 b1"]
-        );
+        assert_eq!(shown(Schedule::OneFOneBRecompute, 2, 2), ["f0 f1 r0 b0 r1 b1", "f0 b0 f1 b1"]);
     }
 
     #[test]
