@@ -157,7 +157,9 @@ proptest! {
         let options = MorphOptions { notice: secs(notice), quiet: secs(quiet), ..options() };
         let found = run(&text, &options);
         let dedicated = found.dedicated.unwrap();
-        prop_assert!(found.preemptible.goodput <= dedicated.goodput * 1.0 + 8.0 / found.length.secs_f64());
+        // At most one checkpoint of 5 s and one step have not come up yet.
+        let ahead = 8.0 * 6.0 / found.length.secs_f64();
+        prop_assert!(found.preemptible.goodput <= dedicated.goodput + ahead);
         for pair in found.morphings.windows(2) {
             prop_assert!(pair[0].resumed < pair[1].resumed && pair[0].at < pair[1].at);
         }

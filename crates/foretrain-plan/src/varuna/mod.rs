@@ -5,6 +5,7 @@
 //! GPUs there are. `docs/varuna.md` explains the files and the rules, and what is assumed.
 
 pub mod availability;
+pub mod compare;
 pub mod layout;
 pub mod morph;
 pub mod partition;
