@@ -12,7 +12,7 @@ use super::morph::machines::{self, Machine};
 use super::profile::{self, LayerChoice, Profile};
 
 /// Largest text of one file.
-const MOST_BYTES: u64 = 256 << 20;
+const MOST_BYTES: u64 = 32 << 20;
 
 /// Reads a profile of several files: cut-points from one of them (a table of layers, if its name
 /// ends in `.csv` or `.csv.gz`), messages and all-reduces from any.

@@ -16,7 +16,7 @@ pub fn write_pipelines(out: &mut dyn Write, all: &[Compared]) -> io::Result<()> 
     let mut events = Events { out, first: true };
     for (index, one) in all.iter().enumerate() {
         let pid = index + 1;
-        let title = format!("{}, {} micro-batches", one.step.schedule(), one.step.micro_batches());
+        let title = format!("{}, micro-batches: {}", one.step.schedule(), one.step.micro_batches());
         events.metadata("process_name", pid, 0, &title)?;
         for stage in 0..one.step.pipeline().stages().len() {
             events.metadata("thread_name", pid, stage, &format!("stage {stage}"))?;

@@ -1,5 +1,6 @@
 //! Which pipeline to run on so many GPUs: all numbers of stages are simulated and ranked.
 
+mod attempt;
 mod candidate;
 mod share;
 
@@ -16,7 +17,7 @@ use super::partition::{Balance, by_cost, by_count};
 use super::profile::{Filled, Gaps, Profile};
 use super::schedule::Schedule;
 use super::simulate::Jitter;
-use candidate::{Attempt, Outcome};
+use attempt::{Attempt, Outcome};
 
 /// Which micro-batch sizes to try.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

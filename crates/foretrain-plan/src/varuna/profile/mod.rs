@@ -4,6 +4,7 @@
 //! entry, unless [`Gaps`] says how to fill it; what was filled is told with the answer.
 
 mod file;
+mod gaps;
 mod layers;
 mod lookup;
 mod quantity;
@@ -11,13 +12,11 @@ mod quantity;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foretrain_core::{Bandwidth, Bytes, Nanos};
+use foretrain_core::{Bandwidth, Bytes, InputError, Nanos, Result};
 
 pub use file::{VERSION, parse};
+pub use gaps::{Filled, Gaps};
 pub use layers::{LayerChoice, parse_layers};
-pub use lookup::{Filled, Gaps};
-
-use foretrain_core::{InputError, Result};
 
 /// Cut-points that a model may have.
 pub const MOST_CUT_POINTS: usize = 10_000;

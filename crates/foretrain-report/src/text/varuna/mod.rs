@@ -35,3 +35,8 @@ fn drawn(jitter: &Jitter, draws: u32) -> String {
         jitter.seed()
     )
 }
+
+/// A count of micro-batches.
+fn micro_batches(count: u32) -> String {
+    if count == 1 { "1 micro-batch".into() } else { format!("{count} micro-batches") }
+}

@@ -4,11 +4,11 @@ use foretrain_plan::varuna::layout::Stage;
 use foretrain_plan::varuna::plan::{Candidate, Owner, Plan, PlanOptions, Refused};
 use foretrain_plan::varuna::profile::Profile;
 
-use super::{drawn, filled};
+use super::{drawn, filled, micro_batches};
 use crate::text::TextStyle;
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
-use crate::text::units::{counted, ms, ms_unit, name, percent, percent_of, plain, size};
+use crate::text::units::{counted, ms, ms_unit, name, percent, percent_of, plain};
 
 /// Rows of a table before the rest is counted.
 const MOST_ROWS: usize = 24;
@@ -58,7 +58,7 @@ fn summary(profile: &Profile, options: &PlanOptions, best: &Candidate, sheet: &m
             "{}{wide} x {}, {} of {} per step and replica, schedule {}",
             counted(best.stages.len(), "stage"),
             counted(best.replicas as usize, "replica"),
-            counted(best.micro_batches as usize, "micro-batch").replace("batchs", "batches"),
+            micro_batches(best.micro_batches),
             counted(best.micro_batch as usize, "sample"),
             best.schedule
         ),
@@ -112,7 +112,7 @@ fn stages(profile: &Profile, best: &Candidate, sheet: &mut Sheet) {
             span(profile, stage),
             ms(stage.time.forward),
             ms(stage.time.backward),
-            stage.activation.map_or_else(|| "-".into(), |bytes| size(Some(bytes))),
+            stage.activation.map_or_else(|| "-".into(), |bytes| bytes.to_string()),
             next.map_or_else(|| "-".into(), |time| ms(*time)),
         ]);
     }

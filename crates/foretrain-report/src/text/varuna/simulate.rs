@@ -2,8 +2,8 @@
 
 use foretrain_plan::varuna::compare::Compared;
 
-use super::drawn;
 use super::timeline::timeline;
+use super::{drawn, micro_batches};
 use crate::text::TextStyle;
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
@@ -14,9 +14,9 @@ pub fn varuna_simulate(all: &[Compared], style: TextStyle) -> String {
     let mut sheet = Sheet::new(style);
     let Some(first) = all.first() else { return sheet.finish() };
     sheet.heading(&format!(
-        "{} with {} micro-batches",
+        "{} with {}",
         counted(first.step.pipeline().stages().len(), "stage"),
-        first.step.micro_batches()
+        micro_batches(first.step.micro_batches())
     ));
     let mut columns = vec![
         ("Schedule", Side::Left),
