@@ -15,6 +15,7 @@ pub mod software;
 pub mod step;
 pub mod times;
 pub mod training;
+pub mod varuna;
 
 pub use estimate::Answer;
 pub use layout::{Layout, Recompute, Schedule, Sharding, Wish};
