@@ -15,6 +15,7 @@ mod memory;
 mod model;
 mod operation;
 mod relative;
+mod sustained;
 #[cfg(test)]
 mod tests;
 
@@ -25,3 +26,4 @@ pub use calibration::{
 };
 pub use model::{Basis, KernelModel, KernelTime};
 pub use operation::{Attention, Convolution, Gemm, Memory, MemoryKind, Operation, Pass};
+pub use sustained::Sustained;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use foretrain_core::{Bytes, Evidence, EvidenceKind, Nanos, Result};
-use foretrain_cost::kernels::{Basis, KernelModel, KernelTime, Operation};
+use foretrain_cost::kernels::{Basis, KernelModel, KernelTime, Operation, Sustained};
 use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, collective_time};
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::Cluster;
@@ -33,6 +33,7 @@ pub struct Machine<'a> {
     cluster: &'a Cluster,
     kernels: KernelModel,
     factors: Factors,
+    sustained: Sustained,
     known_kernels: RefCell<FxHashMap<Operation, KernelTime>>,
     fabrics: RefCell<FxHashMap<(u32, u32), Fabric>>,
     known_comms: RefCell<FxHashMap<Asked, CommTime>>,
@@ -41,9 +42,11 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// With kernel times of `kernels`.
     pub fn new(cluster: &'a Cluster, kernels: KernelModel) -> Self {
+        let sustained = Sustained::of(kernels.device());
         Self {
             cluster,
             kernels,
+            sustained,
             factors: Factors::default(),
             known_kernels: RefCell::default(),
             fabrics: RefCell::default(),
@@ -57,6 +60,14 @@ impl<'a> Machine<'a> {
         self.factors = factors;
         self.known_kernels = RefCell::default();
         self.known_comms = RefCell::default();
+        self
+    }
+
+    /// With another value for what its matrix units keep up under power.
+    #[must_use]
+    pub fn with_sustained(mut self, sustained: Sustained) -> Self {
+        self.sustained = sustained;
+        self.known_kernels = RefCell::default();
         self
     }
 
@@ -123,7 +134,8 @@ impl<'a> Machine<'a> {
             Operation::Memory(_) => self.factors.memory,
             _ => self.factors.products,
         };
-        time.time = time.time.scale(factor);
+        let under_power = self.sustained.least(self.kernels.device(), operation);
+        time.time = time.time.max(under_power).scale(factor);
         self.known_kernels.borrow_mut().insert(*operation, time);
         time
     }
