@@ -13,6 +13,8 @@ pub struct Software {
     pub fused_attention: bool,
     /// How far other kernels are merged.
     pub fusion: Fusion,
+    /// Softmax and cross-entropy in one pass over the logits.
+    pub fused_loss: bool,
     /// Host time from one launch to the next where the host is what limits, forward.
     pub host_forward: Nanos,
     /// The same in the backward pass, which no interpreter drives.
@@ -33,6 +35,8 @@ pub struct Software {
     pub overlap_pipeline: bool,
     /// Expert dispatch and combination run beside other work.
     pub overlap_expert: bool,
+    /// A token goes to each node once, however many of its experts are there (DeepEP, HybridEP).
+    pub expert_dedup: bool,
     /// Gradients synchronised at once.
     pub bucket: Bytes,
     /// Gradients are reduced in the activations' type although they are accumulated in f32.
@@ -62,6 +66,7 @@ impl Software {
             name: "megatron".into(),
             fused_attention: true,
             fusion: Fusion::Fused,
+            fused_loss: false,
             host_forward: Nanos::from_micros(60),
             host_backward: Nanos::from_micros(40),
             host_per_pass: Nanos::from_micros(300),
@@ -72,6 +77,7 @@ impl Software {
             overlap_tensor_gradients: true,
             overlap_pipeline: true,
             overlap_expert: false,
+            expert_dedup: true,
             bucket: Bytes::from_mib(160),
             reduce_in_activations: false,
         }
@@ -101,6 +107,7 @@ impl Software {
             "pytorch" => Self { fusion: Fusion::Eager, bucket: Bytes::from_mib(25), ..megatron },
             "xla" => Self {
                 fusion: Fusion::Compiled,
+                fused_loss: true,
                 host_forward: Nanos::ZERO,
                 host_backward: Nanos::ZERO,
                 host_per_pass: Nanos::ZERO,

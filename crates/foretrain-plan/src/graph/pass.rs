@@ -119,9 +119,13 @@ impl StageGraph<'_> {
 
     fn works(&self, lowered: &Lowered, unit: &Unit, task: Task) -> Vec<Work> {
         let layout = self.laid.layout;
+        let copies = &self.laid.layers[unit.layer].copies;
+        let with = |work: &[Work], copies: &[Option<Work>]| {
+            work.iter().chain(copies.iter().flatten()).cloned().collect()
+        };
         match task.kind {
-            Kind::Forward => lowered.forward.clone(),
-            Kind::Weights => lowered.weights.clone(),
+            Kind::Forward => with(&lowered.forward, &copies[..1]),
+            Kind::Weights => with(&lowered.weights, &copies[2..]),
             Kind::Backward => {
                 let layer = &self.laid.layers[unit.layer];
                 let again: &[Work] = match layout.recompute {
@@ -131,7 +135,9 @@ impl StageGraph<'_> {
                 };
                 let splits = layout.schedule.splits_backward();
                 let backward = if splits { &lowered.inputs } else { &lowered.backward };
-                again.iter().chain(backward).cloned().collect()
+                let copies = if splits { &copies[1..2] } else { &copies[1..] };
+                let all: Vec<Work> = again.iter().chain(backward).cloned().collect();
+                with(&all, copies)
             }
         }
     }
@@ -152,12 +158,13 @@ impl StageGraph<'_> {
             }
             Work::Beside { comm, kernels, pieces } => {
                 let time = self.laid.job.machine.comm(comm, &ranks)?.time;
+                let slow = self.laid.job.machine.beside(time, kernels);
                 let parts = f64::from((*pieces).max(1));
                 let first = if *pieces > 1 { time.scale(1.0 / parts) } else { Nanos::ZERO };
                 let begins = self.comm(self.compute, comm, first, phase);
                 let mut computed = Nanos::ZERO;
                 for (operation, owner) in kernels {
-                    let time = self.laid.job.machine.kernel(operation).time;
+                    let time = self.laid.job.machine.kernel(operation).time.scale(slow);
                     self.kernel(operation, *owner, time, 1.0, (phase, module));
                     computed += time;
                 }

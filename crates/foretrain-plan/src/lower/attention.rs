@@ -171,6 +171,7 @@ impl Exchange<'_> {
             kind: CollectiveKind::SendRecv,
             bytes: self.slice.activation_bytes(numbers),
             group: Group::Context,
+            copies: 1,
         };
         let pieces = u32::try_from(self.slice.context).unwrap_or(u32::MAX);
         out.forward.push(beside(comm(others), core.forward, pieces));
@@ -179,7 +180,7 @@ impl Exchange<'_> {
 
     fn gather(&self, core: Core, out: &mut Lowered) {
         let bytes = self.slice.activation_bytes(self.keys_and_values() * self.slice.context);
-        let comm = |kind| Work::Comm(Comm { kind, bytes, group: Group::Context });
+        let comm = |kind| Work::Comm(Comm { kind, bytes, group: Group::Context, copies: 1 });
         out.forward.push(comm(CollectiveKind::AllGather));
         out.forward.extend(core.forward);
         let mut backward = vec![comm(CollectiveKind::AllGather)];
@@ -203,6 +204,7 @@ impl Exchange<'_> {
                 kind: CollectiveKind::AllToAll,
                 bytes: self.slice.activation_bytes(numbers),
                 group: Group::Context,
+                copies: 1,
             })
         };
         out.forward.push(comm(entering));
