@@ -35,7 +35,8 @@ pub struct Software {
     pub overlap_pipeline: bool,
     /// Expert dispatch and combination run beside other work.
     pub overlap_expert: bool,
-    /// A token goes to each node once, however many of its experts are there (DeepEP, HybridEP).
+    /// A token goes to each rank and node once, however many of its experts are there (DeepEP,
+    /// HybridEP).
     pub expert_dedup: bool,
     /// Gradients synchronised at once.
     pub bucket: Bytes,

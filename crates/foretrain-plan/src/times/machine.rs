@@ -185,7 +185,7 @@ impl<'a> Machine<'a> {
             Group::ExpertTensor => ranks.expert_tensor(),
         };
         if comm.copies > 1 {
-            return self.once_per_node(comm, &group);
+            return self.once_per_place(comm, &group);
         }
         if comm.kind != CollectiveKind::SendRecv {
             return self.collective(comm.kind, comm.bytes, &group);
@@ -197,22 +197,26 @@ impl<'a> Machine<'a> {
         Ok(CommTime { time: hop.time.scale(hops as f64), ..hop })
     }
 
-    /// An exchange in which each token crosses to a node once and is handed on there. With `k` copies
-    /// spread evenly over `n` nodes, `n (1 - (1 - 1/n)^k)` of them are on different nodes.
-    fn once_per_node(&self, comm: &Comm, group: &GroupPlacement) -> Result<CommTime> {
-        let plain = self.collective(comm.kind, comm.bytes, group)?;
+    /// An exchange in which each token goes once to each rank that holds some of its experts, and
+    /// crosses once to each node. With `k` copies spread evenly over `n` places,
+    /// `n (1 - (1 - 1/n)^k)` of the places get one.
+    fn once_per_place(&self, comm: &Comm, group: &GroupPlacement) -> Result<CommTime> {
+        let copies = f64::from(comm.copies);
+        let once = |places: f64| {
+            let distinct = places * (1.0 - (1.0 - 1.0 / places).powf(copies));
+            Bytes::from_f64(comm.bytes.as_f64() * distinct / copies)
+        };
+        let to_ranks = once(f64::from(group.ranks()));
+        let plain = self.collective(comm.kind, to_ranks, group)?;
         let per_node = self.cluster.devices_per_node().max(1);
         let ranks_here = per_node.div_ceil(group.stride().max(1)).clamp(1, group.ranks());
         let nodes = f64::from(group.ranks().div_ceil(ranks_here));
         if nodes <= 1.0 {
             return Ok(plain);
         }
-        let copies = f64::from(comm.copies);
-        let distinct = nodes * (1.0 - (1.0 - 1.0 / nodes).powf(copies));
-        let crossing = Bytes::from_f64(comm.bytes.as_f64() * distinct / copies);
-        let between = self.collective(comm.kind, crossing, group)?;
+        let between = self.collective(comm.kind, once(nodes), group)?;
         let inside = GroupPlacement::strided(ranks_here, group.stride());
-        let within = self.collective(comm.kind, comm.bytes, &inside)?;
+        let within = self.collective(comm.kind, to_ranks, &inside)?;
         let time = between.time.max(within.time).min(plain.time);
         Ok(CommTime { time, relative_spread: between.relative_spread })
     }
