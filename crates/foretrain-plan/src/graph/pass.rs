@@ -18,6 +18,7 @@ impl StageGraph<'_> {
         let at = self.chunk_of(task.chunk);
         let units = self.laid.chunks[at].units.clone();
         let start = self.mark("start of pass", task);
+        let reduced = self.laid.layout.sharding >= Sharding::Gradients;
         let divided = self.laid.layout.sharding == Sharding::Parameters;
         let first_forward = task.kind == Kind::Forward && task.micro_batch == self.first_of(task);
         let mut ends = vec![None; units.len()];
@@ -39,6 +40,8 @@ impl StageGraph<'_> {
             if divided {
                 gathered =
                     self.gather_next(&order, &units, turn, task, begins.unwrap_or(start), &ends);
+            }
+            if reduced {
                 self.scatter(&units[unit], task, end);
             }
             if last && self.laid.job.software.overlap_gradients {
@@ -50,7 +53,10 @@ impl StageGraph<'_> {
             }
         }
         self.rest(at, task);
-        if divided && let Some(exchanged) = self.last_of(self.exchange) {
+        let scattered = reduced && task.kind != Kind::Forward;
+        if (divided || scattered)
+            && let Some(exchanged) = self.last_of(self.exchange)
+        {
             self.wait_for(exchanged);
         }
         Ok(self.mark("end of pass", task))

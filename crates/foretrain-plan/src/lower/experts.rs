@@ -56,7 +56,7 @@ pub(super) fn experts(shape: Experts, tokens: Tokens, slice: &Slice, out: &mut L
     };
     let size = |numbers| slice.activation_bytes(numbers);
     let moved =
-        |numbers| memory(MemoryKind::Gather, (size(numbers), size(numbers)), Owner::Expert, 1);
+        |numbers| memory(MemoryKind::Copy, (size(numbers), size(numbers)), Owner::Expert, 1);
     let activations = precision.activations;
     let busiest_width = busiest * shape.width;
 

@@ -37,9 +37,9 @@ pub struct LayerCost {
     pub boundary: Bytes,
     /// Buffers within one operation.
     pub transient: Bytes,
-    /// Gathering its divided parameters, if they are.
+    /// Gathering its parameters, if they are divided.
     pub gather: Nanos,
-    /// Reducing its gradients to their divided parts, if they are.
+    /// Reducing its gradients to their parts after each micro-batch, if they are divided.
     pub scatter: Nanos,
     /// Copies between flat buffers and tensors where parameters are divided: after a gather, forward
     /// and backward, and before a reduction.
@@ -143,13 +143,17 @@ fn divided(
     machine: &Machine<'_>,
     ranks: &Ranks,
 ) -> Result<(Nanos, Nanos)> {
-    if layout.sharding != Sharding::Parameters {
+    if layout.sharding < Sharding::Gradients {
         return Ok((Nanos::ZERO, Nanos::ZERO));
     }
+    let gathers = layout.sharding == Sharding::Parameters;
     let size = |dtype: DType, numbers| Bytes::new(dtype.bytes_of(numbers));
     let within = ranks.shard();
     let weights = size(precision.weights, shares.dense);
-    let mut gather = machine.collective(CollectiveKind::AllGather, weights, &within)?.time;
+    let mut gather = Nanos::ZERO;
+    if gathers {
+        gather = machine.collective(CollectiveKind::AllGather, weights, &within)?.time;
+    }
     let gradients = size(precision.gradients, trained.dense);
     let mut scatter = machine.collective(CollectiveKind::ReduceScatter, gradients, &within)?.time;
     let across = ranks.across_shards();
@@ -158,7 +162,9 @@ fn divided(
     if shares.expert > 0 {
         let group = ranks.expert_data();
         let weights = size(precision.weights, shares.expert);
-        gather += machine.collective(CollectiveKind::AllGather, weights, &group)?.time;
+        if gathers {
+            gather += machine.collective(CollectiveKind::AllGather, weights, &group)?.time;
+        }
         let gradients = size(precision.gradients, trained.expert);
         scatter += machine.collective(CollectiveKind::ReduceScatter, gradients, &group)?.time;
     }
