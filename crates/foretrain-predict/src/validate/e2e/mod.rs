@@ -6,6 +6,7 @@ mod machines;
 mod mlperf;
 mod models;
 mod runs;
+mod sailor;
 mod table;
 mod vtrain;
 
@@ -13,5 +14,5 @@ use super::ValidationSet;
 
 /// All of them, in the order of the report.
 pub(super) fn sets() -> impl Iterator<Item = &'static dyn ValidationSet> {
-    [vtrain::SETS, llm::SETS, mlperf::SETS].into_iter().flatten().copied()
+    [vtrain::SETS, llm::SETS, sailor::SETS, mlperf::SETS].into_iter().flatten().copied()
 }
