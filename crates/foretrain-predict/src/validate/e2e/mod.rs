@@ -5,6 +5,7 @@ mod llm;
 mod machines;
 mod mlperf;
 mod models;
+mod neusight;
 mod runs;
 mod sailor;
 mod table;
@@ -14,5 +15,5 @@ use super::ValidationSet;
 
 /// All of them, in the order of the report.
 pub(super) fn sets() -> impl Iterator<Item = &'static dyn ValidationSet> {
-    [vtrain::SETS, llm::SETS, sailor::SETS, mlperf::SETS].into_iter().flatten().copied()
+    [vtrain::SETS, llm::SETS, sailor::SETS, mlperf::SETS, neusight::SETS].into_iter().flatten().copied()
 }
