@@ -10,10 +10,12 @@ pub mod layout;
 pub mod lower;
 pub mod memory;
 pub mod pipeline;
+pub mod plan;
 pub mod software;
 pub mod step;
 pub mod times;
 pub mod training;
+pub mod varuna;
 
 pub use estimate::Answer;
 pub use layout::{Layout, Recompute, Schedule, Sharding, Wish};

@@ -6,6 +6,7 @@ mod primitives;
 mod read;
 mod scaling;
 mod values;
+mod varuna;
 mod verbs;
 mod whatif;
 

@@ -15,6 +15,7 @@ use super::collectives::Collectives;
 use super::read::Traces;
 use super::scaling::Scaling;
 use super::values;
+use super::varuna::Varuna;
 use super::whatif::WhatIf;
 use crate::commands::hardware::Listed;
 use crate::commands::interference::{Choice, USUAL};
@@ -33,6 +34,9 @@ pub(super) enum Verb {
     Whatif(Box<WhatIf>),
     /// Judge measured scaling without a trace: what limits it, what would help, other sizes.
     Scaling(Box<Scaling>),
+    /// Plan pipelines on preemptible GPUs from micro-benchmarks, as Varuna does, and follow the GPUs
+    /// that there are.
+    Varuna(Varuna),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
@@ -233,6 +237,7 @@ impl From<Verb> for Command {
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Whatif(args) => Self::WhatIf(Box::new((*args).into())),
             Verb::Scaling(args) => Self::Scaling(Box::new((*args).into())),
+            Verb::Varuna(args) => Self::Varuna(Box::new(args.into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),

@@ -14,6 +14,7 @@ pub(crate) mod scaling;
 mod schema;
 mod strategies;
 pub(crate) mod validate;
+pub(crate) mod varuna;
 pub(crate) mod whatif;
 
 use crate::failure::Result;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     WhatIf(Box<whatif::Options>),
     Collectives(Box<collectives::Options>),
     Scaling(Box<scaling::Options>),
+    Varuna(Box<varuna::Options>),
     CalibrateCollectives(Box<calibrate::Options>),
     CalibratePrimitives(primitives::Options),
     CalibrateInterference(Box<interference::Options>),
@@ -59,6 +61,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::WhatIf(options) => whatif::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::Scaling(options) => scaling::run(&options, output),
+        Command::Varuna(options) => varuna::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::CalibrateInterference(options) => interference::calibrate(&options, output),

@@ -13,6 +13,10 @@ fn help_texts() {
     insta::assert_snapshot!("help_calibrate_collectives", page);
     let page = answer(&["calibrate", "primitives", "--help"]);
     insta::assert_snapshot!("help_calibrate_primitives", page);
+    for verb in ["plan", "simulate", "morph"] {
+        let page = answer(&["varuna", verb, "--help"]);
+        insta::assert_snapshot!(format!("help_varuna_{verb}"), page);
+    }
     insta::assert_snapshot!("help", answer(&["--help"]));
 }
 

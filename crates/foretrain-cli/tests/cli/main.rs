@@ -16,4 +16,5 @@ mod readme;
 mod scaling;
 mod streaming;
 mod support;
+mod varuna;
 mod whatif;

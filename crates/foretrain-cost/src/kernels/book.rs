@@ -80,6 +80,8 @@ pub(super) struct Origin {
     pub(super) basis: Basis,
     pub(super) owner: &'static str,
     pub(super) fit: &'static Fit,
+    /// Shapes of the user's own that it was corrected by.
+    pub(super) corrected: Option<u32>,
 }
 
 impl Origin {
@@ -195,7 +197,7 @@ fn nearest<K: Copy + PartialEq, C: Copy>(
 ) -> Option<Found<C>> {
     let found = |entry: &'static Entry<K, C>, spread, basis| Found {
         curve: entry.curve,
-        from: Origin { spread, basis, owner: &entry.device, fit: &entry.fit },
+        from: Origin { spread, basis, owner: &entry.device, fit: &entry.fit, corrected: None },
     };
     if let (Own::Used, Some(entry)) = (own, entry(entries, of, &device.name)) {
         return Some(found(entry, entry.spread, Basis::Fitted));

@@ -2,10 +2,10 @@
 
 use foretrain_core::{DType, FlopRate};
 use foretrain_hardware::Device;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Types that the same units multiply in the same way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Class {
     /// bf16, f16 and TF32: matrix units at full precision of the sums.
@@ -20,6 +20,26 @@ pub(super) enum Class {
 
 impl Class {
     pub(super) const ALL: [Self; 4] = [Self::Half, Self::F8, Self::F4, Self::F32];
+
+    /// As files name it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Half => "half",
+            Self::F8 => "f8",
+            Self::F4 => "f4",
+            Self::F32 => "f32",
+        }
+    }
+
+    /// The types in it, for people.
+    pub(super) const fn types(self) -> &'static str {
+        match self {
+            Self::Half => "f16, bf16",
+            Self::F8 => "fp8",
+            Self::F4 => "fp4",
+            Self::F32 => "f32",
+        }
+    }
 
     /// The class of `dtype` on `device`, and whether its curves are of this very type.
     ///

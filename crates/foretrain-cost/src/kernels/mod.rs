@@ -6,6 +6,7 @@
 
 mod attention;
 mod book;
+mod calibration;
 mod class;
 mod convolution;
 mod curve;
@@ -14,9 +15,15 @@ mod memory;
 mod model;
 mod operation;
 mod relative;
+mod sustained;
 #[cfg(test)]
 mod tests;
 
 pub use book::is_held_out;
+pub use calibration::{
+    Correction, Fitted as FittedKernels, KernelCalibration, KernelSample, Odd as OddKernel,
+    fit as fit_kernels,
+};
 pub use model::{Basis, KernelModel, KernelTime};
 pub use operation::{Attention, Convolution, Gemm, Memory, MemoryKind, Operation, Pass};
+pub use sustained::Sustained;

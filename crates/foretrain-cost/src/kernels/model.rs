@@ -1,13 +1,16 @@
 //! The time of an operation on one device.
 
-use foretrain_core::{Bandwidth, DType, Evidence, EvidenceKind, FlopRate, Nanos};
+use foretrain_core::{
+    Bandwidth, DType, Evidence, EvidenceKind, FlopRate, InputError, Nanos, Result,
+};
 use foretrain_hardware::{Device, DeviceKind};
 use serde::Serialize;
 
 use super::attention::AttentionCurve;
 use super::book::{Book, Found, Origin, Own};
+use super::calibration::{Correction, KernelCalibration};
 use super::class::Class;
-use super::curve::Limits;
+use super::curve::{Limits, Spread};
 use super::gemm::GemmTimer;
 use super::memory::{CurveKind, MemoryCurve};
 use super::operation::{Attention, Convolution, Gemm, Memory, Operation, Pass};
@@ -52,6 +55,8 @@ pub struct KernelModel {
 struct Products {
     timer: GemmTimer,
     from: Origin,
+    /// By the user's own measurements.
+    correction: Option<Correction>,
 }
 
 /// What an operation comes to before it is held against the bound.
@@ -90,12 +95,32 @@ impl KernelModel {
         let gemm = Class::ALL.map(|class| {
             let found = book.gemm(device, class, own).filter(|_| known)?;
             let timer = GemmTimer::new(found.curve, limits, class.peak(device));
-            Some(Products { timer, from: found.from })
+            Some(Products { timer, from: found.from, correction: None })
         });
         let attention = [Pass::Forward, Pass::Backward]
             .map(|pass| book.attention(device, pass, own).filter(|_| known));
         let memory = CurveKind::ALL.map(|kind| book.memory(device, kind, own).filter(|_| known));
         Self { device: device.clone(), limits, gemm, attention, memory }
+    }
+
+    /// The same with a user's corrections.
+    ///
+    /// # Errors
+    /// If they are of another device.
+    pub fn calibrated_by(mut self, calibration: &KernelCalibration) -> Result<Self> {
+        if calibration.device != self.device.name {
+            let (theirs, own) = (&calibration.device, &self.device.name);
+            let why = format!("the kernel times were measured on {theirs}, not on {own}");
+            return Err(InputError::new(why).hint(format!(
+                "leave them out, or measure on {own}: foretrain calibrate kernels"
+            )));
+        }
+        for (class, products) in Class::ALL.into_iter().zip(&mut self.gemm) {
+            if let Some(products) = products {
+                products.correction = calibration.of(class);
+            }
+        }
+        Ok(self)
     }
 
     /// The device they are of.
@@ -141,10 +166,13 @@ impl KernelModel {
             return Evidence::new(EvidenceKind::Assumed, what, source, spread);
         };
         let fit = from.fit;
-        let curve = format!(
+        let mut curve = format!(
             "curve of {} fitted to {} rows of {}, median error {:.1} % on {} others",
             from.owner, fit.rows, fit.source, fit.error_percent, fit.held_out
         );
+        if let Some(rows) = from.corrected {
+            curve += &format!(", corrected by {rows} measured shapes");
+        }
         match from.basis {
             Basis::Fitted => Evidence::new(EvidenceKind::Calibrated, what, curve, spread),
             _ => {
@@ -188,8 +216,8 @@ impl KernelModel {
 
     fn gemm(&self, gemm: &Gemm) -> Option<Answer> {
         let (class, same_type) = Class::of(gemm.dtype, &self.device);
-        let Products { timer, from } = self.gemm[class as usize].as_ref()?;
-        let answer = Answer { seconds: timer.seconds(gemm), from: *from };
+        let products = self.gemm[class as usize].as_ref()?;
+        let answer = products.corrected(products.timer.seconds(gemm));
         Some(if same_type { answer } else { answer.borrowed(OTHER_TYPE) })
     }
 
@@ -214,9 +242,9 @@ impl KernelModel {
             return Some(Answer { seconds, from: from.borrowed(UNKNOWN_SPREAD) });
         }
         let (class, _) = Class::of(convolution.dtype, &self.device);
-        let Products { timer, from } = self.gemm[class as usize].as_ref()?;
-        let seconds = timer.seconds_moving(&convolution.as_gemm(), bytes) * CONVOLUTION_LOSS;
-        Some(Answer { seconds, from: from.borrowed(OTHER_KIND) })
+        let products = self.gemm[class as usize].as_ref()?;
+        let seconds = products.timer.seconds_moving(&convolution.as_gemm(), bytes);
+        Some(products.corrected(seconds * CONVOLUTION_LOSS).borrowed(OTHER_KIND))
     }
 
     fn memory(&self, memory: &Memory) -> Option<Answer> {
@@ -225,6 +253,16 @@ impl KernelModel {
         let seconds = curve.seconds((memory.read + memory.written).as_f64(), &self.limits);
         let answer = Answer { seconds, from: *from };
         Some(if same_kind { answer } else { answer.borrowed(OTHER_KIND) })
+    }
+}
+
+impl Products {
+    fn corrected(&self, seconds: f64) -> Answer {
+        let Some(correction) = self.correction else { return Answer { seconds, from: self.from } };
+        let spread = Spread { large: correction.spread, small: correction.spread };
+        let corrected = Some(correction.rows);
+        let from = Origin { spread, basis: Basis::Fitted, corrected, ..self.from };
+        Answer { seconds: correction.apply(seconds), from }
     }
 }
 

@@ -3,60 +3,49 @@
 use foretrain_core::Bandwidth;
 use foretrain_hardware::Device;
 
-use super::class::Class;
-
 /// How near two devices are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kinship {
     /// Less is nearer.
     pub(super) distance: f64,
-    /// Relative error that borrowing adds; `docs/kernels.md` has the leave-one-device-out errors
-    /// that it rests on.
+    /// Relative error that borrowing adds; the sets `kernels-*-unseen-device` hold it against
+    /// measurements.
     pub(super) further_error: f64,
 }
 
-/// Generations whose kernels are much alike, oldest first. A generation that is not listed counts
-/// as the one before the last.
-const GENERATIONS: [(&str, f64); 14] = [
-    ("maxwell", 0.0),
-    ("pascal", 1.0),
-    ("volta", 2.0),
-    ("turing", 2.5),
-    ("ampere", 3.0),
-    ("ada", 3.5),
-    ("hopper", 4.0),
-    ("blackwell", 5.0),
-    ("vega", 1.0),
-    ("cdna", 2.5),
-    ("cdna2", 3.0),
-    ("cdna3", 4.0),
-    ("cdna4", 5.0),
-    ("sapphire-rapids", 4.0),
-];
+/// Where other makers' generations stand among NVIDIA's compute capabilities.
+const GENERATIONS: [(&str, f64); 4] =
+    [("cdna", 7.0), ("cdna2", 8.0), ("cdna3", 9.0), ("cdna4", 10.0)];
+/// Where a generation stands that is not listed.
+const RECENT: f64 = 9.0;
 
+/// Compute capability, or what stands for it.
 fn generation(device: &Device) -> f64 {
+    if let Some((major, minor)) = device.compute_capability {
+        return f64::from(major) + f64::from(minor) / 10.0;
+    }
     let name = device.architecture.as_deref().unwrap_or_default();
-    GENERATIONS.iter().find(|(known, _)| *known == name).map_or(4.0, |&(_, place)| place)
+    GENERATIONS.iter().find(|(known, _)| *known == name).map_or(RECENT, |&(_, place)| place)
 }
 
-/// How near `owner`, which has curves, is to `device`.
+/// Whether the chip is of NVIDIA's line for graphics: same generation, other caches, matrix units
+/// and memory.
+fn is_graphics(device: &Device) -> bool {
+    matches!(device.compute_capability, Some((6, 1) | (7, 5) | (8, 6 | 9) | (12, _)))
+}
+
+/// How near `owner`, which has curves, is to `device`. Power counts because it, not the peak, holds
+/// the clock of matrix kernels.
 pub(super) fn kinship(device: &Device, owner: &Device) -> Kinship {
-    let size = |device: &Device| {
-        let bandwidth = Bandwidth::get(device.memory_bandwidth).max(1.0);
-        (bandwidth.ln(), Class::Half.peak(device).max(1.0).ln())
-    };
-    let ((memory, peak), (other_memory, other_peak)) = (size(device), size(owner));
-    let sizes = (memory - other_memory).abs() + (peak - other_peak).abs();
-    let apart = (generation(device) - generation(owner)).abs();
-    let foreign = device.vendor != owner.vendor;
-    let further_error = if foreign {
-        0.35
-    } else if apart > 0.0 {
-        0.2
-    } else if sizes < 1.0 {
-        0.1
+    let gap = |a: f64, b: f64| if a > 0.0 && b > 0.0 { (a / b).ln().abs() } else { 1.0 };
+    let bandwidth = |device: &Device| Bandwidth::get(device.memory_bandwidth);
+    let watts = |device: &Device| device.tdp_watts.unwrap_or(0.0);
+    let sizes = gap(bandwidth(device), bandwidth(owner)) + gap(watts(device), watts(owner));
+    let line = if is_graphics(device) == is_graphics(owner) { 0.0 } else { 3.0 };
+    let distance = 2.0 * (generation(device) - generation(owner)).abs() + 2.0 * sizes + line;
+    if device.vendor == owner.vendor {
+        Kinship { distance, further_error: (0.08 + 0.04 * distance).min(0.5) }
     } else {
-        0.2
-    };
-    Kinship { distance: sizes + 4.0 * apart + if foreign { 100.0 } else { 0.0 }, further_error }
+        Kinship { distance: distance + 100.0, further_error: 0.35 }
+    }
 }

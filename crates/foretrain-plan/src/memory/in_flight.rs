@@ -2,26 +2,52 @@
 
 use foretrain_core::Bytes;
 
-use crate::pipeline::{Kind, Orders, Place};
+use crate::pipeline::{Kind, Orders};
 
-/// The most that `stage` keeps at once, when each forward pass over a chunk keeps `kept`, until its
-/// last gradient is formed.
-pub fn peak_in_flight(orders: &Orders, stage: u32, kept: impl Fn(Place) -> Bytes) -> Bytes {
-    let sizes: Vec<Bytes> = (0..orders.chunks).map(|chunk| kept(Place { stage, chunk })).collect();
+/// Micro-batches that a stage holds of each of its chunks at once; of all moments those that are no
+/// smaller in every chunk than another.
+pub type Held = Vec<u32>;
+
+/// The fullest moments of `stage`: each forward pass over a chunk is kept until its last gradient is
+/// formed.
+pub fn fullest_moments(orders: &Orders, stage: u32) -> Vec<Held> {
     let tasks = &orders.stages[stage as usize];
     let apart = tasks.iter().any(|task| task.kind == Kind::Weights);
     let last = if apart { Kind::Weights } else { Kind::Backward };
-    let (mut held, mut peak) = (Bytes::ZERO, Bytes::ZERO);
+    let mut held = vec![0_u32; orders.chunks as usize];
+    let mut moments: Vec<Held> = Vec::new();
+    // Only where something is let go after a forward pass can a moment be a fullest one.
+    let mut grew = false;
     for task in tasks {
-        let size = sizes[task.chunk as usize];
         if task.kind == Kind::Forward {
-            held += size;
-            peak = peak.max(held);
+            held[task.chunk as usize] += 1;
+            grew = true;
         } else if task.kind == last {
-            held = held - size;
+            if std::mem::take(&mut grew) {
+                keep(&mut moments, &held);
+            }
+            held[task.chunk as usize] -= 1;
         }
     }
-    peak
+    moments
+}
+
+fn keep(moments: &mut Vec<Held>, held: &Held) {
+    let covers = |a: &Held, b: &Held| a.iter().zip(b).all(|(a, b)| a >= b);
+    if moments.iter().any(|moment| covers(moment, held)) {
+        return;
+    }
+    moments.retain(|moment| !covers(held, moment));
+    moments.push(held.clone());
+}
+
+/// The most that a stage keeps at once, when each forward pass over a chunk keeps `kept`.
+pub fn peak_in_flight(moments: &[Held], kept: &[Bytes]) -> Bytes {
+    let size = |moment: &Held| -> Bytes {
+        let sizes = moment.iter().zip(kept);
+        sizes.map(|(&count, kept)| Bytes::new(kept.get().saturating_mul(u64::from(count)))).sum()
+    };
+    moments.iter().map(size).max().unwrap_or(Bytes::ZERO)
 }
 
 #[cfg(test)]
@@ -32,7 +58,8 @@ mod tests {
 
     fn in_flight(schedule: Schedule, chunks: u32, stage: u32) -> u64 {
         let orders = orders(schedule, 4, chunks, 16).unwrap();
-        peak_in_flight(&orders, stage, |_| Bytes::new(1)).get()
+        let moments = fullest_moments(&orders, stage);
+        peak_in_flight(&moments, &vec![Bytes::new(1); chunks as usize]).get()
     }
 
     /// Micro-batches in flight of p = 4: `p - s` for 1F1B; one more than the warm-up when
@@ -47,5 +74,14 @@ mod tests {
         assert_eq!(of(Schedule::ZbH2, 1), [7, 7, 7, 7]);
         // Halves of a stage: as much as 1F1B's first stage on every stage.
         assert!(of(Schedule::ZbV, 2).iter().all(|&halves| halves <= 9));
+    }
+
+    #[test]
+    fn chunks_of_different_sizes_have_their_own_fullest_moment() {
+        let orders = orders(Schedule::OneFOneB, 4, 2, 8).unwrap();
+        let moments = fullest_moments(&orders, 0);
+        let of = |kept: [u64; 2]| peak_in_flight(&moments, &kept.map(Bytes::new)).get();
+        assert_eq!(of([1, 1]), 11);
+        assert!(of([1, 0]) >= 7 && of([0, 1]) >= 4);
     }
 }

@@ -3,13 +3,13 @@
 mod in_flight;
 mod items;
 
-pub use in_flight::peak_in_flight;
+pub use in_flight::{Held as HeldBatches, fullest_moments, peak_in_flight};
 pub use items::{Fit, Item, MemoryRange, StageMemory};
 
 use foretrain_core::{Bytes, DType, Result};
 
 use crate::layout::{Layout, Sharding};
-use crate::pipeline::{Orders, Place};
+use crate::pipeline::Orders;
 use crate::step::{Laid, LayerCost, Shares};
 
 /// Context of the driver, its libraries and their kernels: measured on NVIDIA data-centre devices
@@ -78,12 +78,16 @@ impl Laid<'_> {
         }
 
         // Activations in flight.
-        let kept = |place: Place| self.chunks[self.chunk_at(orders, place)].kept;
-        let peak = peak_in_flight(orders, stage, kept);
+        let kept: Vec<Bytes> = self
+            .chunks_of(orders, stage)
+            .into_iter()
+            .map(|chunk| self.chunks[chunk].kept)
+            .collect();
+        let peak = peak_in_flight(&orders.fullest(stage), &kept);
         if layout.offload_activations {
             // One micro-batch at work, one on its way.
-            let largest = (0..orders.chunks).map(|chunk| kept(Place { stage, chunk })).max();
-            memory.add(Item::Activations, times(largest.unwrap_or(Bytes::ZERO), 2).min(peak));
+            let largest = kept.iter().copied().max().unwrap_or(Bytes::ZERO);
+            memory.add(Item::Activations, times(largest, 2).min(peak));
         } else {
             memory.add(Item::Activations, peak);
         }

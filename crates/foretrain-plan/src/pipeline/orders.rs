@@ -1,5 +1,7 @@
 //! The order in which each stage takes its tasks.
 
+use std::sync::OnceLock;
+
 use foretrain_core::{InputError, Result};
 
 use super::interleaved::interleaved;
@@ -9,9 +11,10 @@ use super::task::Task;
 use super::there_and_back::there_and_back;
 use super::two_way::two_way;
 use crate::layout::Schedule;
+use crate::memory::{HeldBatches, fullest_moments};
 
 /// Orders of all stages, and how micro-batches travel through them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Orders {
     /// Each stage's tasks in the order in which it takes them.
     pub stages: Vec<Vec<Task>>,
@@ -20,6 +23,7 @@ pub struct Orders {
     /// Micro-batches.
     pub micro_batches: u32,
     pub(super) path: Path,
+    fullest: OnceLock<Vec<Vec<HeldBatches>>>,
 }
 
 /// Where chunks sit.
@@ -44,6 +48,14 @@ pub struct Place {
 }
 
 impl Orders {
+    /// The fullest moments of `stage`, found once for all stages.
+    pub(crate) fn fullest(&self, stage: u32) -> &[HeldBatches] {
+        let found = self
+            .fullest
+            .get_or_init(|| (0..self.depth()).map(|stage| fullest_moments(self, stage)).collect());
+        &found[stage as usize]
+    }
+
     /// Stages.
     pub fn depth(&self) -> u32 {
         u32::try_from(self.stages.len()).unwrap_or(u32::MAX)
@@ -131,7 +143,7 @@ pub fn orders(schedule: Schedule, depth: u32, chunks: u32, micro_batches: u32) -
         Schedule::DualPipe => (two_way(depth, micro_batches)?, Path::Both),
         Schedule::Varuna => (listed::varuna(depth, micro_batches), Path::Rounds),
     };
-    Ok(Orders { stages, chunks, micro_batches, path })
+    Ok(Orders { stages, chunks, micro_batches, path, fullest: OnceLock::new() })
 }
 
 /// All forward, chunk by chunk, then all backward.

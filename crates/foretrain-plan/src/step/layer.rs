@@ -151,12 +151,12 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn of(software: &Software) -> Self {
+    pub(super) fn of(software: &Software, factor: f64) -> Self {
         Self {
-            forward: software.host_forward,
-            backward: software.host_backward,
-            per_pass: software.host_per_pass,
-            per_checkpoint: software.host_per_checkpoint,
+            forward: software.host_forward.scale(factor),
+            backward: software.host_backward.scale(factor),
+            per_pass: software.host_per_pass.scale(factor),
+            per_checkpoint: software.host_per_checkpoint.scale(factor),
         }
     }
 }

@@ -66,9 +66,9 @@ pub struct Laid<'a> {
     /// Costs of the layers that differ.
     pub layers: Rc<Vec<LayerCost>>,
     /// Costs of the chunks, in the order in which a micro-batch meets them.
-    pub chunks: Vec<ChunkCost>,
+    pub chunks: Vec<Rc<ChunkCost>>,
     /// What replicas exchange for them.
-    pub syncs: Vec<ChunkSync>,
+    pub syncs: Vec<Rc<ChunkSync>>,
     /// Activations between stages.
     pub transfer: Nanos,
 }
@@ -141,11 +141,22 @@ impl<'a> Job<'a> {
         let micro_batches = self.micro_batches(layout)?;
         let cut = Cut::new(self.model, layout)?;
         let layers = self.layers(&cut, layout)?;
-        let pace = Pace::of(self.software);
+        let pace = Pace::of(self.software, self.machine.factors().host);
         let host = Host::of(self.machine.cluster());
         let chunk = |runs: &Vec<_>| ChunkCost::of(runs, &layers, layout, pace, &host);
-        let chunks: Vec<ChunkCost> = cut.chunks.iter().map(chunk).collect();
-        let syncs = chunks.iter().map(|chunk| {
+        let mut chunks: Vec<Rc<ChunkCost>> = Vec::with_capacity(cut.chunks.len());
+        for (at, runs) in cut.chunks.iter().enumerate() {
+            // Most chunks are alike.
+            let same = at.checked_sub(1).filter(|&before| cut.chunks[before] == *runs);
+            chunks.push(same.map_or_else(|| Rc::new(chunk(runs)), |at| Rc::clone(&chunks[at])));
+        }
+        let mut syncs: Vec<Rc<ChunkSync>> = Vec::with_capacity(chunks.len());
+        for (at, chunk) in chunks.iter().enumerate() {
+            let same = at.checked_sub(1).filter(|&before| Rc::ptr_eq(&chunks[before], chunk));
+            if let Some(same) = same {
+                syncs.push(Rc::clone(&syncs[same]));
+                continue;
+            }
             let asked = sync::Chunk {
                 cost: chunk,
                 layers: &layers,
@@ -154,16 +165,15 @@ impl<'a> Job<'a> {
                 software: self.software,
                 machine: self.machine,
             };
-            asked.sync()
-        });
-        let syncs = syncs.collect::<Result<Vec<_>>>()?;
+            syncs.push(Rc::new(asked.sync()?));
+        }
         let transfer = self.transfer(&chunks, layout)?;
         Ok(Laid { job: self, layout, micro_batches, cut, layers, chunks, syncs, transfer })
     }
 
     /// Activations from a stage to the next. Where every tensor-parallel rank holds all of them,
     /// each sends its part and the receivers gather the parts (Narayanan et al., 2021, 4.1).
-    fn transfer(&self, chunks: &[ChunkCost], layout: &Layout) -> Result<Nanos> {
+    fn transfer(&self, chunks: &[Rc<ChunkCost>], layout: &Layout) -> Result<Nanos> {
         if layout.pipeline <= 1 {
             return Ok(Nanos::ZERO);
         }
@@ -224,9 +234,28 @@ impl Laid<'_> {
 }
 
 /// Plays at most this many micro-batches, in stages of the pipeline; more follow the same rhythm.
-const ROUNDS_PLAYED: u64 = 6;
+const ROUNDS_PLAYED: u64 = 3;
 
 impl Laid<'_> {
+    /// No step of this layout is shorter: the busiest chunk's stage has this much to do.
+    pub fn least(&self) -> Nanos {
+        let passes = self.micro_batches;
+        let per_chunk = self.chunks.iter().map(|chunk| {
+            let parts = [&chunk.forward, &chunk.backward, &chunk.weights];
+            parts.into_iter().map(|pass| pass.parts.total()).sum::<Nanos>()
+        });
+        // A stage of several chunks has at least as much as the mean of all.
+        let (mut sum, mut most) = (Nanos::ZERO, Nanos::ZERO);
+        for time in per_chunk {
+            sum += time;
+            most = most.max(time);
+        }
+        let mean = sum.scale(1.0 / f64::from(self.layout.pipeline.max(1)));
+        // Each direction of a two-way pipeline has half of the micro-batches.
+        let two_way = self.layout.schedule == Schedule::DualPipe;
+        (if two_way { mean } else { mean.max(most) }).scale(passes as f64)
+    }
+
     /// Puts the step together.
     ///
     /// # Errors

@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use foretrain_core::{Bytes, Evidence, EvidenceKind, Nanos, Result};
-use foretrain_cost::kernels::{Basis, KernelModel, KernelTime, Operation};
+use foretrain_cost::kernels::{Basis, KernelModel, KernelTime, Operation, Sustained};
 use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, collective_time};
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::Cluster;
 use rustc_hash::FxHashMap;
 
+use super::factors::Factors;
 use super::pass::{Part, PassTime};
 use crate::layout::Ranks;
 use crate::lower::{Comm, Group, Owner, Work};
@@ -31,6 +32,8 @@ type Asked = (CollectiveKind, Bytes, u32, u32);
 pub struct Machine<'a> {
     cluster: &'a Cluster,
     kernels: KernelModel,
+    factors: Factors,
+    sustained: Sustained,
     known_kernels: RefCell<FxHashMap<Operation, KernelTime>>,
     fabrics: RefCell<FxHashMap<(u32, u32), Fabric>>,
     known_comms: RefCell<FxHashMap<Asked, CommTime>>,
@@ -39,13 +42,38 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// With kernel times of `kernels`.
     pub fn new(cluster: &'a Cluster, kernels: KernelModel) -> Self {
+        let sustained = Sustained::of(kernels.device());
         Self {
             cluster,
             kernels,
+            sustained,
+            factors: Factors::default(),
             known_kernels: RefCell::default(),
             fabrics: RefCell::default(),
             known_comms: RefCell::default(),
         }
+    }
+
+    /// With measured factors on its times.
+    #[must_use]
+    pub fn with_factors(mut self, factors: Factors) -> Self {
+        self.factors = factors;
+        self.known_kernels = RefCell::default();
+        self.known_comms = RefCell::default();
+        self
+    }
+
+    /// With another value for what its matrix units keep up under power.
+    #[must_use]
+    pub fn with_sustained(mut self, sustained: Sustained) -> Self {
+        self.sustained = sustained;
+        self.known_kernels = RefCell::default();
+        self
+    }
+
+    /// Factors on its times.
+    pub fn factors(&self) -> Factors {
+        self.factors
     }
 
     /// The cluster.
@@ -101,7 +129,13 @@ impl<'a> Machine<'a> {
         if let Some(known) = self.known_kernels.borrow().get(operation) {
             return *known;
         }
-        let time = self.kernels.time(operation);
+        let mut time = self.kernels.time(operation);
+        let factor = match operation {
+            Operation::Memory(_) => self.factors.memory,
+            _ => self.factors.products,
+        };
+        let under_power = self.sustained.least(self.kernels.device(), operation);
+        time.time = time.time.max(under_power).scale(factor);
         self.known_kernels.borrow_mut().insert(*operation, time);
         time
     }

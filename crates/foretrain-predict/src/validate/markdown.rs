@@ -153,7 +153,9 @@ mod tests {
             ],
             reference: Some("the others".into()),
         };
-        ValidationReport { sets: vec![SetReport::new(sets().next().expect("a set"), &root, outcome, false)] }
+        ValidationReport {
+            sets: vec![SetReport::new(sets().next().expect("a set"), &root, outcome, false)],
+        }
     }
 
     #[test]

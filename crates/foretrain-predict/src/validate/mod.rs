@@ -12,6 +12,7 @@ mod e2e;
 mod extrapolate;
 mod heldout;
 mod interference;
+mod kernels;
 mod lab;
 mod markdown;
 mod measured;
@@ -80,7 +81,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// Sets of recordings and tables; those of described runs follow them.
-const SETS: [&dyn ValidationSet; 37] = [
+const SETS: [&dyn ValidationSet; 45] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -108,6 +109,14 @@ const SETS: [&dyn ValidationSet; 37] = [
     &interference::Gavel,
     &interference::Alnair,
     &interference::Traces,
+    &kernels::GEMM,
+    &kernels::GEMM_UNSEEN,
+    &kernels::GEMM_OTHER_SOURCES,
+    &kernels::ATTENTION,
+    &kernels::ATTENTION_UNSEEN,
+    &kernels::MEMORY,
+    &kernels::MEMORY_UNSEEN,
+    &kernels::MEMORY_OTHER_SOURCES,
     &workloads::Hkbu(workloads::Given::OneScheduler),
     &workloads::Hkbu(workloads::Given::OwnFour),
     &workloads::Hkbu(workloads::Given::OwnFourOneEight),
@@ -130,7 +139,7 @@ const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab:
 }
 
 /// Names that stand for all sets whose names they begin.
-const GROUPS: [&str; 11] = [
+const GROUPS: [&str; 12] = [
     "collectives",
     "ddp",
     "ddp-lab",
@@ -139,6 +148,7 @@ const GROUPS: [&str; 11] = [
     "e2e-mlperf",
     "e2e-vtrain",
     "interference",
+    "kernels",
     "memory",
     "rank",
     "scaling",

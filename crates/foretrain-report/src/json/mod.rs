@@ -20,6 +20,7 @@ mod primitives;
 mod scaling;
 mod strategies;
 mod validate;
+mod varuna;
 mod whatif;
 
 pub use calibrate::{
@@ -59,6 +60,12 @@ pub use strategies::{ParameterReport, PassReport, StrategiesReport, StrategyRepo
 pub use validate::{
     ReferenceReport, RowReport, SkippedReport, ValidateReport, ValidationSetReport,
 };
+pub use varuna::{
+    VarunaAccountReport, VarunaCandidateReport, VarunaCostReport, VarunaDistributionReport,
+    VarunaFilledReport, VarunaMorphReport, VarunaMorphingReport, VarunaPlanReport,
+    VarunaRefusedReport, VarunaScheduleReport, VarunaShareReport, VarunaSimulateReport,
+    VarunaSlowReport, VarunaStageReport, VarunaTaskReport, VarunaUnusableReport,
+};
 pub use whatif::{
     LeftOutScenarioReport, OutcomeReport, ScenarioReport, WaterfallReport, WhatIfReport,
 };
@@ -70,7 +77,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 13] = [
+pub const ANSWERS: [&str; 16] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -83,6 +90,9 @@ pub const ANSWERS: [&str; 13] = [
     "scaling",
     "strategies",
     "validate",
+    "varuna-morph",
+    "varuna-plan",
+    "varuna-simulate",
     "whatif",
 ];
 
@@ -115,6 +125,9 @@ pub fn schema(answer: &str) -> Result<Value> {
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "scaling" => generator.into_root_schema_for::<ScalingReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
+        "varuna-morph" => generator.into_root_schema_for::<VarunaMorphReport>(),
+        "varuna-plan" => generator.into_root_schema_for::<VarunaPlanReport>(),
+        "varuna-simulate" => generator.into_root_schema_for::<VarunaSimulateReport>(),
         "whatif" => generator.into_root_schema_for::<WhatIfReport>(),
         other => {
             return Err(InputError::new(format!("no JSON schema for {other:?}"))

@@ -22,6 +22,7 @@ mod strategies;
 mod table;
 pub mod units;
 mod validate;
+mod varuna;
 mod whatif;
 
 pub use calibrate::calibrate_collectives;
@@ -40,6 +41,7 @@ pub use scaling::scaling;
 pub use strategies::{strategies, strategy_pass, strategy_preset};
 pub(crate) use validate::title as validation_title;
 pub use validate::validate;
+pub use varuna::{varuna_morph, varuna_plan, varuna_simulate};
 pub use whatif::whatif;
 
 /// How wide and how colourful the output may be.

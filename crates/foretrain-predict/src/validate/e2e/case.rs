@@ -56,11 +56,7 @@ impl Case {
             let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
             let fullest = stages.max_by_key(|range| range.value);
             let fullest = fullest.ok_or_else(|| InputError::new("the layout has no stage"))?;
-            return Ok(Estimate::between(
-                gib(fullest.value),
-                gib(fullest.low),
-                gib(fullest.high),
-            ));
+            return Ok(Estimate::between(gib(fullest.value), gib(fullest.low), gib(fullest.high)));
         }
         let step = laid.step()?;
         let forward = || laid.chunks.iter().map(|chunk| chunk.forward.parts.total()).sum();

@@ -34,8 +34,7 @@ pub(super) struct Read {
 }
 
 /// What all calibrated sets do.
-const CALIBRATED: &str =
-    "As the set without `-calibrated`, each prediction times one factor per model and device: \
+const CALIBRATED: &str = "As the set without `-calibrated`, each prediction times one factor per model and device: \
      measured over predicted of the first of their rows, which is not scored.";
 
 impl Runs {
@@ -77,9 +76,7 @@ impl ValidationSet for Runs {
             Ok(Some(read)) => read,
             Ok(None) => return outcome,
             Err(error) => {
-                outcome
-                    .skipped
-                    .push(Skipped { what: self.name.into(), why: error.to_string() });
+                outcome.skipped.push(Skipped { what: self.name.into(), why: error.to_string() });
                 return outcome;
             }
         };

@@ -9,7 +9,8 @@ use super::super::models::Models;
 use super::super::runs::{Read, Runs, left_out};
 use super::super::table::Line;
 use super::{
-    Described, devices, megatron_wish, number_after, nvidia_recipe, precision, read, training, whole,
+    Described, devices, megatron_wish, number_after, nvidia_recipe, precision, read, training,
+    whole,
 };
 use crate::validate::roots::Root;
 

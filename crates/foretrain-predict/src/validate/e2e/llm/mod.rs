@@ -59,9 +59,8 @@ fn read(
     source: &str,
     case: impl FnMut(Line<'_>, &mut Models) -> Result<Case>,
 ) -> Result<Option<Read>> {
-    let is_of_source = |line: Line<'_>| {
-        line.text("kind") == "measured" && line.text("source").starts_with(source)
-    };
+    let is_of_source =
+        |line: Line<'_>| line.text("kind") == "measured" && line.text("source").starts_with(source);
     let what = |line: Line<'_>| format!("{} on {}", line.text("model"), line.text("gpu"));
     read_lines(root, FILE, is_of_source, what, case)
 }
@@ -188,8 +187,7 @@ fn nvidia_recipe(wish: &Wish, model: &Model) -> Software {
 /// The number after `key` in a text such as "FSDP=32, TP=8".
 fn number_after(text: &str, key: &str) -> Option<u32> {
     let rest = &text[text.find(key)? + key.len()..];
-    let digits: String =
-        rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 

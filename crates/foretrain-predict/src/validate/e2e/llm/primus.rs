@@ -60,8 +60,7 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
     let layout = wish.complete(devices(line)?)?;
     let passes = PASSES.max(4 * u64::from(layout.pipeline));
     let batch = line.whole("global_batch");
-    let batch =
-        batch.unwrap_or(passes * layout.micro_batch * u64::from(layout.data));
+    let batch = batch.unwrap_or(passes * layout.micro_batch * u64::from(layout.data));
     let training = training(batch, whole(line, "seq_len")?, precision(line.text("precision"))?);
     Described { model: models.named(name)?, cluster, training, software, wish }.case(line)
 }

@@ -30,7 +30,8 @@ fn cases(root: &Root) -> Result<Option<Read>> {
     if let Some(shares) = read(root, "Megatron-LM README (2023)", from_share)? {
         let known = |case: &Case| {
             paper.cases.iter().any(|other| {
-                other.model.name == case.model.name && other.layout.recompute == case.layout.recompute
+                other.model.name == case.model.name
+                    && other.layout.recompute == case.layout.recompute
             })
         };
         let new: Vec<Case> = shares.cases.into_iter().filter(|case| !known(case)).collect();
@@ -70,8 +71,7 @@ fn stated(line: Line<'_>, models: &mut Models) -> Result<Case> {
         recompute: Some(recompute),
         ..megatron_wish(line)
     };
-    let training =
-        training(whole(line, "global_batch")?, whole(line, "seq_len")?, Precision::F16);
+    let training = training(whole(line, "global_batch")?, whole(line, "seq_len")?, Precision::F16);
     let described = Described {
         model: models.named(name)?,
         cluster: machines::named("dgx-a100")?,

@@ -85,10 +85,7 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
     let model = model(line.text("model"), layers, models)?;
     let (passes, samples) = (whole(line, "grad_acc")?, whole(line, "micro_batch")?);
     let replicas = whole(line, "dp")?;
-    let wish = Wish {
-        context_method: Some(ContextMethod::Ulysses),
-        ..megatron_wish(line)
-    };
+    let wish = Wish { context_method: Some(ContextMethod::Ulysses), ..megatron_wish(line) };
     let software = Software {
         overlap_gradients: false,
         overlap_parameters: false,

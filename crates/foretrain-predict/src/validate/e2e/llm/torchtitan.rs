@@ -91,7 +91,9 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         recompute: Some(recompute(line.text("act_recompute"), layers, pipeline)?),
         ..Wish::default()
     };
-    let compiled = notes.contains("compile;") || notes.contains("Float8;") || pipeline > 1
+    let compiled = notes.contains("compile;")
+        || notes.contains("Float8;")
+        || pipeline > 1
         || line.degree("cp").is_some();
     let training = training(
         local * u64::from(replicas),
@@ -134,7 +136,8 @@ fn asynchronous_case(line: Line<'_>, models: &mut Models) -> Result<Case> {
     };
     let training = training(local * u64::from(replicas), 8192, precision(line.text("precision"))?);
     let tokens = training.global_batch as f64 * training.sequence as f64;
-    let rate = line.number("tokens_per_s_per_gpu").ok_or_else(|| left_out("the row has no rate"))?;
+    let rate =
+        line.number("tokens_per_s_per_gpu").ok_or_else(|| left_out("the row has no rate"))?;
     let cluster = machines::nvidia("H100")?;
     let layout = wish.complete(devices)?;
     let model = models.named(name)?;

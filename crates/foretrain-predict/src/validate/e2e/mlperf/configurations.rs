@@ -38,9 +38,8 @@ impl Configurations {
         let nodes = result.degree("n_nodes").ok_or_else(|| left_out("no nodes are given"))?;
         let system = system(result.text("accelerator"))
             .ok_or_else(|| left_out("NVIDIA's configurations are for other accelerators"))?;
-        let of_round = |line: &Line<'_>| {
-            line.text("round") == round && line.text("benchmark") == benchmark
-        };
+        let of_round =
+            |line: &Line<'_>| line.text("round") == round && line.text("benchmark") == benchmark;
         let of_size = |line: &Line<'_>| {
             line.degree("dgxnnodes") == Some(nodes) && line.text("config").contains(system)
         };
@@ -67,12 +66,15 @@ impl Configuration {
     fn of(line: Line<'_>, common: Option<Line<'_>>) -> Self {
         let first = |columns: &[&str]| {
             let own = columns.iter().find_map(|column| line.degree(column));
-            own.or_else(|| common.and_then(|line| columns.iter().find_map(|column| line.degree(column))))
+            own.or_else(|| {
+                common.and_then(|line| columns.iter().find_map(|column| line.degree(column)))
+            })
         };
         let config = line.text("config");
         let pipeline = first(&["pipeline_model_parallel", "pp"]).unwrap_or(1);
         let micro_batch = first(&["micro_batch_size", "mbs"]).unwrap_or(1);
-        let chunks = if pipeline > 1 { first(&["interleaved_pipeline"]).unwrap_or(CHUNKS) } else { 1 };
+        let chunks =
+            if pipeline > 1 { first(&["interleaved_pipeline"]).unwrap_or(CHUNKS) } else { 1 };
         Self {
             tensor: first(&["tensor_model_parallel", "tp"]).unwrap_or(1),
             pipeline,

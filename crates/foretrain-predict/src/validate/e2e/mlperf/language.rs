@@ -70,7 +70,8 @@ impl Benchmark {
 }
 
 fn cases(root: &Root, benchmark: &Benchmark) -> Result<Option<Read>> {
-    let (Some(results), Some(configurations)) = (results(root)?, Configurations::read(root)?) else {
+    let (Some(results), Some(configurations)) = (results(root)?, Configurations::read(root)?)
+    else {
         return Ok(None);
     };
     let mut models = Models::default();

@@ -86,10 +86,8 @@ pub(super) const BERT: Scaling = of_model("e2e-mlperf-bert", "bert", "bert-large
 pub(super) const RESNET: Scaling = of_model("e2e-mlperf-resnet", "resnet", "resnet-50", 0);
 // Sizes of the reference implementations.
 pub(super) const SSD: Scaling = of_gradients("e2e-mlperf-ssd", "ssd", 38_000_000);
-pub(super) const RETINANET: Scaling =
-    of_gradients("e2e-mlperf-retinanet", "retinanet", 38_000_000);
-pub(super) const MASK_RCNN: Scaling =
-    of_gradients("e2e-mlperf-maskrcnn", "maskrcnn", 44_000_000);
+pub(super) const RETINANET: Scaling = of_gradients("e2e-mlperf-retinanet", "retinanet", 38_000_000);
+pub(super) const MASK_RCNN: Scaling = of_gradients("e2e-mlperf-maskrcnn", "maskrcnn", 44_000_000);
 pub(super) const UNET3D: Scaling = of_gradients("e2e-mlperf-unet3d", "unet3d", 31_000_000);
 pub(super) const RNNT: Scaling = of_gradients("e2e-mlperf-rnnt", "rnnt", 49_000_000);
 pub(super) const STABLE_DIFFUSION: Scaling =
@@ -144,7 +142,8 @@ impl ValidationSet for Scaling {
                 Err(error) => reasons.add(line.text("accelerator").to_owned(), &error),
             }
         }
-        let pairs: Vec<Pair> = families.into_iter().flat_map(|(key, all)| pairs(&key, all)).collect();
+        let pairs: Vec<Pair> =
+            families.into_iter().flat_map(|(key, all)| pairs(&key, all)).collect();
         let rows: Vec<Result<Row>> = pairs.par_iter().map(|pair| self.row(pair)).collect();
         for (pair, row) in pairs.iter().zip(rows) {
             match row {

@@ -4,6 +4,8 @@
 //! step stand below each other. Times start at zero, so the first picture shows the step. Launches
 //! are flow arrows.
 
+mod pipeline;
+
 use std::io::{self, Write};
 
 use foretrain_core::Nanos;
@@ -11,6 +13,8 @@ use foretrain_graph::attributes::well_known;
 use foretrain_graph::{EdgeKind, NodeId, NodeKind, StepGraph};
 use foretrain_sim::ClassTimeline;
 use serde_json::{Value, json};
+
+pub use pipeline::write_pipelines;
 
 /// One piece of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

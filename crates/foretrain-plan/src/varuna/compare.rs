@@ -1,0 +1,74 @@
+//! One pipeline under several schedules.
+
+use foretrain_core::{Nanos, Result};
+use rayon::prelude::*;
+
+use super::schedule::Schedule;
+use super::simulate::{
+    Distribution, Jitter, Pipeline, Run, Step, draws, simulate, simulate_recorded,
+};
+
+/// What to play.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareOptions {
+    /// The schedules, in the order of the answer.
+    pub schedules: Vec<Schedule>,
+    /// Micro-batches of the step.
+    pub micro_batches: u32,
+    /// What follows the pipeline: all-reduce and update.
+    pub after: Nanos,
+    /// Variation, and how many draws of it.
+    pub jitter: Option<(Jitter, u32)>,
+    /// What to keep of the runs.
+    pub detail: Detail,
+}
+
+/// What to keep of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Sums only.
+    #[default]
+    Sums,
+    /// When each task ran.
+    Slices,
+}
+
+/// The pipeline under one schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The step.
+    pub step: Step,
+    /// How it went without variation.
+    pub run: Run,
+    /// What follows the pipeline.
+    pub after: Nanos,
+    /// How long the pipeline takes under variation.
+    pub distribution: Option<Distribution>,
+}
+
+impl Compared {
+    /// The step's time without variation: the pipeline, then what follows.
+    pub fn time(&self) -> Nanos {
+        self.run.makespan + self.after
+    }
+}
+
+/// Plays a pipeline under each schedule.
+///
+/// # Errors
+/// If there are no micro-batches or too many, or no draw or too many are asked for.
+pub fn compare(pipeline: &Pipeline, options: &CompareOptions) -> Result<Vec<Compared>> {
+    let each = options.schedules.par_iter().map(|schedule| {
+        let step = Step::new(pipeline.clone(), *schedule, options.micro_batches)?;
+        let run = match options.detail {
+            Detail::Sums => simulate(&step),
+            Detail::Slices => simulate_recorded(&step),
+        };
+        let distribution = match options.jitter {
+            Some((jitter, count)) => Some(draws(&step, jitter, count)?),
+            None => None,
+        };
+        Ok(Compared { step, run, after: options.after, distribution })
+    });
+    each.collect()
+}
