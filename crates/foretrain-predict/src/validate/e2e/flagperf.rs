@@ -85,11 +85,8 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
     };
     let megatron = degree(parallel, "sharding_stage").is_none();
     let tensor = degree(parallel, "TP").unwrap_or(1);
-    let recompute = if variant.contains("recompute=True") {
-        Recompute::Full
-    } else {
-        Recompute::Selective
-    };
+    let recompute =
+        if variant.contains("recompute=True") { Recompute::Full } else { Recompute::Selective };
     let wish = Wish {
         tensor: Some(tensor),
         pipeline: degree(parallel, "PP"),

@@ -110,7 +110,8 @@ impl Profiles {
                 continue;
             };
             let index = line.text("layer_index").parse::<u64>();
-            let times = [line.number("fwd_s"), line.number("bwd_s"), line.number("optimizer_update_s")];
+            let times =
+                [line.number("fwd_s"), line.number("bwd_s"), line.number("optimizer_update_s")];
             let (Ok(index), [Some(forward), Some(backward), Some(update)]) = (index, times) else {
                 continue;
             };
@@ -127,7 +128,8 @@ impl Profiles {
     fn layers(&self, run: &Run) -> Result<Vec<LayerTimes>> {
         let key = (run.model.clone(), DEVICE.to_owned(), run.tensor, run.micro_batch);
         let layers = self.0.get(&key).map(|layers| layers.values().copied().collect::<Vec<_>>());
-        let layers = layers.ok_or_else(|| left_out("no profile of this division and micro-batch"))?;
+        let layers =
+            layers.ok_or_else(|| left_out("no profile of this division and micro-batch"))?;
         let wanted: usize = run.stages.iter().sum();
         if layers.len() == wanted {
             Ok(layers)
@@ -242,7 +244,8 @@ impl Run {
         let orders = orders(Schedule::OneFOneB, depth, 1, self.micro_batches)?;
         let times = evaluate(&orders, &durations, true)
             .ok_or_else(|| left_out("the stages wait for each other for ever"))?;
-        let ends = times.computed.iter().zip(last).map(|(computed, last)| computed.secs_f64() + last);
+        let ends =
+            times.computed.iter().zip(last).map(|(computed, last)| computed.secs_f64() + last);
         Ok(ends.fold(0.0, f64::max))
     }
 
