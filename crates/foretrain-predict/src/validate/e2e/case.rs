@@ -7,7 +7,7 @@ use foretrain_core::stats::median;
 use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
 use foretrain_cost::kernels::KernelModel;
 use foretrain_hardware::Cluster;
-use foretrain_plan::times::Machine;
+use foretrain_plan::times::{Machine, Part};
 use foretrain_plan::{Job, Layout, Software, Step, Training};
 use foretrain_workload::model::Model;
 use rayon::prelude::*;
@@ -39,7 +39,7 @@ pub(super) enum Quantity {
     Step,
     /// A forward pass on one device, seconds.
     Forward,
-    /// A forward and a backward pass on one device without the update, seconds.
+    /// A step without its update, seconds.
     Passes,
     /// What the allocator of the fullest device hands out, GiB.
     Memory,
@@ -59,18 +59,13 @@ impl Case {
             return Ok(Estimate::between(gib(fullest.value), gib(fullest.low), gib(fullest.high)));
         }
         let step = laid.step()?;
-        let passes = |backward: bool| -> Nanos {
-            let each = laid.chunks.iter().map(|chunk| {
-                let back = if backward { chunk.backward.parts.total() } else { Nanos::ZERO };
-                chunk.forward.parts.total() + back
-            });
-            each.sum()
+        let forward = || laid.chunks.iter().map(|chunk| chunk.forward.parts.total()).sum();
+        let time = match self.quantity {
+            Quantity::Forward => forward(),
+            Quantity::Passes => step.time - step.parts[Part::Optimiser],
+            Quantity::Step | Quantity::Memory => step.time,
         };
-        Ok(match self.quantity {
-            Quantity::Forward => as_sure_as(&step, passes(false)),
-            Quantity::Passes => as_sure_as(&step, passes(true)),
-            Quantity::Step | Quantity::Memory => as_sure_as(&step, step.time),
-        })
+        Ok(as_sure_as(&step, time))
     }
 }
 

@@ -10,10 +10,12 @@ use foretrain_workload::model::Model;
 use foretrain_workload::spec;
 
 use super::case::{Case, Quantity, score, score_calibrated};
+use super::runs::Read;
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{SetOutcome, Skipped};
+use crate::validate::roots::Root;
 
 /// Sets of the grid, in the order of the report.
 pub(super) const SETS: &[&dyn ValidationSet] = &[
@@ -55,7 +57,7 @@ impl ValidationSet for VTrain {
     }
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
         let mut outcome = SetOutcome::default();
-        let cases = match self.cases(corpus) {
+        let cases = match self.cases(corpus.root()) {
             Ok(Some(cases)) => cases,
             Ok(None) => return outcome,
             Err(error) => {
@@ -83,9 +85,17 @@ fn chosen(group: &str, what: &str) -> bool {
     (hash >> 20).is_multiple_of(20)
 }
 
+/// All runs of the grid.
+pub(super) fn cases_of_grid(root: &Root) -> Result<Option<Read>> {
+    let part = |several_nodes| VTrain { name: "", several_nodes, calibrated: false }.cases(root);
+    let (one, several) = (part(false)?, part(true)?);
+    let cases: Vec<Case> = one.into_iter().chain(several).flatten().collect();
+    Ok((!cases.is_empty()).then(|| Read { cases, skipped: Vec::new() }))
+}
+
 impl VTrain {
-    fn cases(&self, corpus: &Corpus<'_>) -> Result<Option<Vec<Case>>> {
-        let Some(path) = corpus.root().file(&["measured/e2e_training.csv"]) else {
+    fn cases(&self, root: &Root) -> Result<Option<Vec<Case>>> {
+        let Some(path) = root.file(&["measured/e2e_training.csv"]) else {
             return Ok(None);
         };
         let table = Table::read(&path)?;
