@@ -7,7 +7,8 @@ use foretrain_core::stats::median;
 use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
 use foretrain_cost::kernels::KernelModel;
 use foretrain_hardware::Cluster;
-use foretrain_plan::times::{Machine, Part};
+use foretrain_plan::calibrate::fit;
+use foretrain_plan::times::{Factors, Machine, Part};
 use foretrain_plan::{Job, Layout, Software, Step, Training};
 use foretrain_workload::model::Model;
 use rayon::prelude::*;
@@ -48,8 +49,13 @@ pub(super) enum Quantity {
 impl Case {
     /// What the catalogue alone tells of the quantity.
     pub(super) fn predict(&self) -> Result<Estimate<f64>> {
+        self.predict_with(Factors::default())
+    }
+
+    /// The same with factors on the machine's times.
+    pub(super) fn predict_with(&self, factors: Factors) -> Result<Estimate<f64>> {
         let kernels = KernelModel::for_device(&self.cluster.node.device);
-        let machine = Machine::new(&self.cluster, kernels);
+        let machine = Machine::new(&self.cluster, kernels).with_factors(factors);
         let job = Job::new(&self.model, &self.training, &self.software, &machine);
         let laid = job.lay(&self.layout)?;
         if self.quantity == Quantity::Memory {
@@ -130,5 +136,38 @@ pub(super) fn score_calibrated<K: Ord>(
         }
         let factor = ratios.get(&key(case)).and_then(|ratios| median(ratios)).unwrap_or(1.0);
         push(case, estimate, factor, outcome);
+    }
+}
+
+/// Rows of the cases that do not calibrate, with factors on the machine's times (products,
+/// memory-bound kernels, communication, host) that are fitted to those that do.
+pub(super) fn score_fitted(
+    cases: &[Case],
+    calibrates: impl Fn(&Case) -> bool,
+    outcome: &mut SetOutcome,
+) {
+    let (given, asked): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| calibrates(case));
+    let measured: Vec<f64> = given.iter().map(|case| case.measured).collect();
+    let predict = |at: usize, factors| Ok(given[at].predict_with(factors)?.value);
+    let factors = match fit(&measured, &predict) {
+        Ok(fitted) => fitted.factors,
+        Err(error) => {
+            let what = "calibration".into();
+            outcome.skipped.push(Skipped { what, why: error.to_string() });
+            return;
+        }
+    };
+    outcome.notes.push(format!(
+        "{} rows give factors of {:.2} on products, {:.2} on memory-bound kernels, {:.2} on \
+         communication and {:.2} on the host's pace",
+        given.len(),
+        factors.products,
+        factors.memory,
+        factors.communication,
+        factors.host
+    ));
+    let predicted: Vec<_> = asked.par_iter().map(|case| case.predict_with(factors)).collect();
+    for (case, predicted) in asked.into_iter().zip(predicted) {
+        push(case, predicted, 1.0, outcome);
     }
 }

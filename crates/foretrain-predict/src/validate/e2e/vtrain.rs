@@ -9,7 +9,7 @@ use foretrain_plan::{Precision, Recompute, Software, Training, Wish};
 use foretrain_workload::model::Model;
 use foretrain_workload::spec;
 
-use super::case::{Case, Quantity, score, score_calibrated};
+use super::case::{Case, Quantity, score, score_fitted};
 use super::runs::Read;
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
@@ -43,9 +43,9 @@ impl ValidationSet for VTrain {
     }
     fn about(&self) -> &'static str {
         if self.calibrated {
-            "As the set without `-calibrated`, each prediction times one factor: the median ratio of \
-             measured to predicted over one row in twenty (chosen by a hash of the row with a fixed \
-             seed), which are not scored."
+            "As the set without `-calibrated`, with factors on products, memory-bound kernels, \
+             communication and the host's pace that are fitted to one row in twenty (chosen by a hash \
+             of the row with a fixed seed), which are not scored."
         } else {
             "Step times of GPT models trained by Megatron-DeepSpeed on nodes of eight A100 (200 Gbit/s \
              x 4 between nodes), activations recomputed, 1F1B. Given: the model's dimensions, the \
@@ -67,8 +67,7 @@ impl ValidationSet for VTrain {
             }
         };
         if self.calibrated {
-            let chosen = |_: usize, case: &Case| chosen(&case.group, &case.what);
-            score_calibrated(&cases, |_| (), chosen, &mut outcome);
+            score_fitted(&cases, |case| chosen(&case.group, &case.what), &mut outcome);
         } else {
             score(&cases, &mut outcome);
         }
