@@ -353,15 +353,23 @@ pub(super) fn cross_entropy(
     if slice.fused_loss {
         out.forward.push(memory(MemoryKind::Softmax, (times(logits, 2), Bytes::ZERO), owner, 2));
         out.before([memory(MemoryKind::Softmax, (logits, logits), owner, 1)]);
-        out.keep(logits);
+        if slice.fusion == Fusion::Compiled {
+            out.keep(logits);
+            out.need(logits);
+        } else {
+            // Merged kernels still cast to f32, and form the exponentials beside that.
+            out.keep(wide);
+            out.need(logits + wide);
+        }
     } else {
         let passes = (logits + times(wide, 5), times(wide, 4));
         out.forward.push(memory(MemoryKind::Softmax, passes, owner, 8));
         let passes = (times(wide, 3), times(wide, 2) + logits);
         out.before([memory(MemoryKind::Softmax, passes, owner, 4)]);
-        out.keep(logits + wide);
+        // The f32 copy becomes the softmax in place; the logits live until it is made.
+        out.keep(wide);
+        out.need(logits);
     }
-    out.need(wide);
     if split == Split::Vocabulary && slice.tensor > 1 {
         let sums = bytes(DType::F32, rows);
         let reduce = comm(CollectiveKind::AllReduce, sums, Group::Tensor);
