@@ -4,9 +4,7 @@ use foretrain_core::Result;
 use serde::Deserialize;
 
 use crate::limits::{self, divided, within};
-use crate::model::{
-    Conv2d, Elementwise, Experts, Norm, Op, OpKind, SelfAttention, Split,
-};
+use crate::model::{Conv2d, Elementwise, Experts, Norm, Op, OpKind, SelfAttention, Split};
 
 /// How an operation is divided, as written.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -113,12 +111,7 @@ fn width(name: &str, value: u64) -> Result<u64> {
     within(name, value, 1, limits::ROWS)
 }
 
-fn op(
-    name: Option<&String>,
-    split: Option<SplitSpec>,
-    usual: &str,
-    kind: OpKind,
-) -> Op {
+fn op(name: Option<&String>, split: Option<SplitSpec>, usual: &str, kind: OpKind) -> Op {
     let split = match split {
         Some(SplitSpec::Columns) => Split::Columns,
         Some(SplitSpec::Rows) => Split::Rows,
@@ -192,8 +185,7 @@ impl AttentionSpec {
         let kv_heads = within("kv_heads", self.kv_heads.unwrap_or(heads), 1, heads)?;
         divided("heads", heads, "kv_heads", kv_heads)?;
         let head_dim = within("head_dim", self.head_dim, 1, limits::PARTS)?;
-        let value_dim =
-            within("value_dim", self.value_dim.unwrap_or(head_dim), 1, limits::PARTS)?;
+        let value_dim = within("value_dim", self.value_dim.unwrap_or(head_dim), 1, limits::PARTS)?;
         let cross = self.cross.unwrap_or(false);
         let window =
             self.window.map(|window| within("window", window, 1, limits::POSITIONS)).transpose()?;
@@ -272,8 +264,7 @@ impl ConvolutionSpec {
         divided("outputs", outputs, "groups", groups)?;
         let kernel = (self.kernel[0], self.kernel[1]);
         let size = (self.size[0], self.size[1]);
-        let kind =
-            OpKind::Convolution(Conv2d { inputs, outputs, kernel, stride, size, groups });
+        let kind = OpKind::Convolution(Conv2d { inputs, outputs, kernel, stride, size, groups });
         let op = op(self.name.as_ref(), self.split, "convolution", kind);
         let op = op.with("weight", each * outputs * kernel.0 * kernel.1, false);
         Ok(if self.bias.unwrap_or(true) { op.with("bias", outputs, false) } else { op })
