@@ -14,6 +14,7 @@ mod hardware;
 mod inspect;
 mod inspect_graph;
 mod interference;
+mod models;
 mod nccl;
 mod predict;
 mod primitives;
@@ -45,6 +46,7 @@ pub use inspect_graph::{
     OperationReport,
 };
 pub use interference::{CalibrateInterferenceReport, HeldOutReport};
+pub use models::{ModelLayerReport, ModelOperationReport, ModelReport, ModelsReport};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -70,7 +72,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 13] = [
+pub const ANSWERS: [&str; 14] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -79,6 +81,7 @@ pub const ANSWERS: [&str; 13] = [
     "inspect",
     "inspect-graph",
     "inspect-log",
+    "models",
     "predict",
     "scaling",
     "strategies",
@@ -108,6 +111,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
+        "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),

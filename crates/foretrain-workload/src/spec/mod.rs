@@ -131,3 +131,6 @@ impl Definition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,7 +126,8 @@ impl Bench {
                 continue;
             };
             let sequence = row.count("seq").unwrap_or(128);
-            let predicted = step_ms(&self.profile(u64::from(sequence))?, &times, &network, &passes)?;
+            let predicted =
+                step_ms(&self.profile(u64::from(sequence))?, &times, &network, &passes)?;
             outcome.rows.push(Row {
                 group: self.case.into(),
                 what,
