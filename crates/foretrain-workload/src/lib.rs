@@ -1,7 +1,7 @@
 //! Models by architecture, where no trace is at hand.
 //!
 //! [`load`] is the one door: a name of the [`library`], a `config.json` of Hugging Face, a description
-//! in TOML. The answer is a [`Model`]: layers of operations by shape that know how parallelism may
+//! in TOML, an ONNX file. The answer is a [`Model`]: layers of operations by shape that know how parallelism may
 //! divide them. A [`Profile`] is its list of tensors with the work that makes their gradients;
 //! [`step_graph`] turns that, scaled to a measured step time, into the graph of a step: what passes
 //! over graphs need of a trace.
@@ -23,6 +23,7 @@ mod library;
 mod limits;
 mod load;
 pub mod model;
+pub mod onnx;
 mod profile;
 pub mod spec;
 

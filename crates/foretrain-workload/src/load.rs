@@ -1,14 +1,16 @@
 //! The one door to all models.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use foretrain_core::{InputError, Result};
 
 use crate::model::Model;
-use crate::{hugging_face, library, spec};
+use crate::{hugging_face, library, onnx, spec};
 
 /// The model that `wanted` names: one of the library, or a file, whose kind is told by its content:
-/// a Hugging Face `config.json` (or a directory that holds one) or a description in TOML.
+/// a Hugging Face `config.json` (or a directory that holds one), a description in TOML, or ONNX.
 ///
 /// # Errors
 /// If there is no such model or file, or the file describes none.
@@ -42,12 +44,25 @@ fn missing(path: &Path) -> InputError {
 }
 
 fn read(path: &Path) -> Result<Model> {
-    let text = foretrain_hardware::read_text(path)?;
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
-    let model = if text.trim_start().starts_with('{') {
-        hugging_face::parse(&text)
+    let mut file = File::open(path).map_err(|error| InputError::io(&error, path))?;
+    let model = if is_text(&mut file).map_err(|error| InputError::io(&error, path))? {
+        let text = foretrain_hardware::read_text(path)?;
+        if text.trim_start().starts_with('{') {
+            hugging_face::parse(&text)
+        } else {
+            spec::parse(&text, name)
+        }
     } else {
-        spec::parse(&text, name)
+        onnx::parse(file, name)
     };
     model.map_err(|error| error.in_file(path))
+}
+
+/// Whether a file begins like text. ONNX begins with the number of its version: a control character.
+fn is_text(file: &mut File) -> std::io::Result<bool> {
+    let mut start = [0; 64];
+    let length = file.read(&mut start)?;
+    let is_control = |byte: &u8| *byte < b' ' && !byte.is_ascii_whitespace();
+    Ok(!start[..length].iter().any(is_control))
 }

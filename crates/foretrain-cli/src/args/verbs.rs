@@ -44,6 +44,14 @@ pub(super) enum Verb {
     Calibrate(Calibrate),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
+    /// List models known by name, or show one: layers, parameters, work.
+    Models {
+        /// A model's name, or a file that describes one: a Hugging Face config.json, TOML or ONNX.
+        model: Option<String>,
+        /// Tokens of a sample [default: as usual for the model].
+        #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
+        sequence: Option<u64>,
+    },
     /// List synchronisation strategies and the passes they are composed of.
     Strategies {
         /// One of them, to see all of it.
@@ -254,6 +262,7 @@ impl From<Verb> for Command {
                 write: args.write,
             }),
             Verb::Completions { shell } => Self::Print(super::completions(shell)),
+            Verb::Models { model, sequence } => Self::Models { model, sequence },
             Verb::Strategies { name } => Self::Strategies(name),
             Verb::Schema { answer } => Self::Schema(answer),
             Verb::Peer { port, token } => Self::Peer { port, token },

@@ -8,6 +8,7 @@ pub(crate) mod hardware;
 pub(crate) mod inspect;
 pub(crate) mod interference;
 mod logs;
+mod models;
 pub(crate) mod predict;
 pub(crate) mod primitives;
 pub(crate) mod scaling;
@@ -36,6 +37,10 @@ pub(crate) enum Command {
     Export(export::Options),
     Validate(validate::Options),
     Schema(String),
+    Models {
+        model: Option<String>,
+        sequence: Option<u64>,
+    },
     Strategies(Option<String>),
     /// Be the second process of a measurement.
     Peer {
@@ -68,6 +73,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),
+        Command::Models { model, sequence } => models::run(model.as_deref(), sequence, output),
         Command::Strategies(name) => strategies::run(name.as_deref(), output),
         Command::Schema(verb) => schema::run(&verb, output),
         Command::Peer { port, token } => {

@@ -21,6 +21,8 @@ fn tables_fit_a_hundred_columns() {
         &["inspect", TINY],
         &["hardware", "list"],
         &["hardware", "show", "gb200-nvl72"],
+        &["models"],
+        &["models", "deepseek-v3"],
     ] {
         let page = answer(arguments);
         for line in page.lines() {

@@ -14,6 +14,7 @@ mod hardware;
 mod inspect;
 mod inspect_graph;
 mod interference;
+mod models;
 mod nccl;
 mod predict;
 mod primitives;
@@ -46,6 +47,7 @@ pub use inspect_graph::{
     OperationReport,
 };
 pub use interference::{CalibrateInterferenceReport, HeldOutReport};
+pub use models::{ModelLayerReport, ModelOperationReport, ModelReport, ModelsReport};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -77,7 +79,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 16] = [
+pub const ANSWERS: [&str; 17] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -86,6 +88,7 @@ pub const ANSWERS: [&str; 16] = [
     "inspect",
     "inspect-graph",
     "inspect-log",
+    "models",
     "predict",
     "scaling",
     "strategies",
@@ -118,6 +121,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
+        "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),

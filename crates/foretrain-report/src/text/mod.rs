@@ -12,6 +12,7 @@ mod inspect;
 mod inspect_graph;
 mod interference;
 mod ledger;
+mod models;
 mod nccl;
 mod owners;
 mod predict;
@@ -35,6 +36,7 @@ pub use hardware::{
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use interference::calibrate_interference;
+pub use models::models;
 pub use predict::{PredictView, predict};
 pub use primitives::calibrate_primitives;
 pub use scaling::scaling;

@@ -94,6 +94,12 @@ fn read() -> Result<Library> {
             library.known.push(Known { name, definition });
         }
     }
+    // Several entries may come from one repository; the first that names it keeps it.
+    for (at, known) in library.known.iter().enumerate() {
+        if let Some((repository, _)) = known.source().split_once(" on the Hugging Face hub") {
+            library.index.entry(fold(repository)).or_insert(at);
+        }
+    }
     Ok(library)
 }
 

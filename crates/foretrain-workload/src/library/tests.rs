@@ -17,6 +17,7 @@ fn names_forgive_case_separators_and_owners() {
     for (wanted, name) in [
         ("GPT3-175B", "gpt-3-175b"),
         ("meta-llama/Llama-2-7b", "llama-2-7b"),
+        ("Meta-Llama-3-8B", "llama-3-8b"),
         ("resnet50", "resnet-50"),
         ("deepseek_r1", "deepseek-v3"),
     ] {

@@ -1,5 +1,6 @@
 //! A model by architecture: layers of operations that know how they may be split.
 
+mod names;
 mod op;
 mod view;
 mod work;

@@ -5,6 +5,7 @@
 mod count;
 mod layers;
 mod operation;
+mod stacks;
 mod transformer;
 
 use foretrain_core::{InputError, Result};
@@ -16,7 +17,8 @@ use crate::hugging_face;
 use crate::model::Model;
 pub(crate) use count::Published;
 use layers::{LayerSpec, Layers, SampleSpec};
-use transformer::{EncoderDecoderSpec, TransformerSpec, VisionTransformerSpec};
+use stacks::{EncoderDecoderSpec, VisionTransformerSpec};
+use transformer::TransformerSpec;
 
 /// One model as written.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -131,3 +133,6 @@ impl Definition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
