@@ -2,6 +2,7 @@
 //!
 //! *Architecture invariant:* no recording is needed; a figure without measurement says so.
 
+pub mod calibrate;
 pub mod check;
 pub mod cut;
 pub mod estimate;

@@ -13,12 +13,17 @@ pub struct Software {
     pub fused_attention: bool,
     /// How far other kernels are merged.
     pub fusion: Fusion,
-    /// Host time from one launch to the next where the host is what limits, forward.
+    /// Softmax and cross-entropy in one pass over the logits.
+    pub fused_loss: bool,
+    /// Host time from one launch to the next where the host is what limits, forward. This and the
+    /// other times of the host are of an AMD EPYC 7742; [`Host`](crate::step::Host) scales them.
     pub host_forward: Nanos,
     /// The same in the backward pass, which no interpreter drives.
     pub host_backward: Nanos,
     /// Host time per micro-batch and stage beside the launches.
     pub host_per_pass: Nanos,
+    /// Host time per step beside the passes: data, logging, schedules of learning rates.
+    pub host_per_step: Nanos,
     /// Host time per layer that is formed again: generator states saved, set and set back.
     pub host_per_checkpoint: Nanos,
     /// Gradients are synchronised beside the last backward pass.
@@ -33,6 +38,9 @@ pub struct Software {
     pub overlap_pipeline: bool,
     /// Expert dispatch and combination run beside other work.
     pub overlap_expert: bool,
+    /// A token goes to each rank and node once, however many of its experts are there (DeepEP,
+    /// HybridEP).
+    pub expert_dedup: bool,
     /// Gradients synchronised at once.
     pub bucket: Bytes,
     /// Gradients are reduced in the activations' type although they are accumulated in f32.
@@ -62,16 +70,19 @@ impl Software {
             name: "megatron".into(),
             fused_attention: true,
             fusion: Fusion::Fused,
-            host_forward: Nanos::from_micros(60),
-            host_backward: Nanos::from_micros(40),
+            fused_loss: false,
+            host_forward: Nanos::from_micros(110),
+            host_backward: Nanos::from_micros(70),
             host_per_pass: Nanos::from_micros(300),
             host_per_checkpoint: Nanos::from_micros(600),
+            host_per_step: Nanos::from_millis(5),
             overlap_gradients: true,
             overlap_parameters: true,
             overlap_tensor: false,
             overlap_tensor_gradients: true,
             overlap_pipeline: true,
             overlap_expert: false,
+            expert_dedup: true,
             bucket: Bytes::from_mib(160),
             reduce_in_activations: false,
         }
@@ -88,6 +99,9 @@ impl Software {
             // 2021 to 2023: no fused attention, gradients after the last backward pass.
             "megatron-deepspeed" => Self {
                 fused_attention: false,
+                host_forward: Nanos::from_micros(60),
+                host_backward: Nanos::from_micros(40),
+                host_per_step: Nanos::from_millis(2),
                 overlap_gradients: false,
                 overlap_parameters: false,
                 overlap_tensor_gradients: false,
@@ -101,9 +115,11 @@ impl Software {
             "pytorch" => Self { fusion: Fusion::Eager, bucket: Bytes::from_mib(25), ..megatron },
             "xla" => Self {
                 fusion: Fusion::Compiled,
+                fused_loss: true,
                 host_forward: Nanos::ZERO,
                 host_backward: Nanos::ZERO,
                 host_per_pass: Nanos::ZERO,
+                host_per_step: Nanos::ZERO,
                 host_per_checkpoint: Nanos::ZERO,
                 ..megatron
             },

@@ -21,7 +21,6 @@ fn data() -> Option<PathBuf> {
     if measured.is_dir() {
         return Some(measured);
     }
-    eprintln!("skipped: no data set; set FORETRAIN_DATA");
     None
 }
 
@@ -35,20 +34,21 @@ struct Measured {
 
 /// Homogeneous iterations of OPT-350M on GH200 with micro-batches of 8.
 fn iterations(measured: &std::path::Path) -> Vec<Measured> {
-    let mut table = csv::Reader::from_path(measured.join("e2e_sailor_validation.csv")).unwrap();
-    let heads = table.headers().unwrap().clone();
+    let mut table =
+        csv::Reader::from_path(measured.join("e2e_sailor_validation.csv")).expect("valid");
+    let heads = table.headers().expect("valid").clone();
     let mut all = Vec::new();
     for row in table.records() {
-        let row = row.unwrap();
-        let cell = |name: &str| &row[heads.iter().position(|head| head == name).unwrap()];
-        let number = |name: &str| cell(name).parse::<f64>().unwrap();
+        let row = row.expect("valid");
+        let cell = |name: &str| &row[heads.iter().position(|head| head == name).expect("valid")];
+        let number = |name: &str| cell(name).parse::<f64>().expect("valid");
         let is_wanted = cell("model") == "OPT-350" && cell("homogeneous") == "1";
         if !is_wanted || cell("mbs") != "8" || cell("gpu_types") != "GH-96" {
             continue;
         }
         let mut from = 0;
         let part = |layers: &str| {
-            let to = from + layers.parse::<usize>().unwrap();
+            let to = from + layers.parse::<usize>().expect("valid");
             std::mem::replace(&mut from, to)..to
         };
         let partition: Vec<Range<usize>> = cell("layers_per_stage").split('/').map(part).collect();
@@ -68,7 +68,10 @@ fn iterations(measured: &std::path::Path) -> Vec<Measured> {
 /// micro-batch beside computing is in no layer's time.
 #[test]
 fn steps_of_measured_layers_take_as_long_as_measured() {
-    let Some(measured) = data() else { return };
+    let Some(measured) = data() else {
+        println!("skipped: no measured iterations (set FORETRAIN_DATA)");
+        return;
+    };
     let choice = LayerChoice {
         model: Some("OPT-350".into()),
         gpu: Some("GH-96".into()),
@@ -97,7 +100,7 @@ fn steps_of_measured_layers_take_as_long_as_measured() {
         };
         let found = compare(&pipeline, &options).unwrap()[0].time().secs_f64();
         let error = found / one.time - 1.0;
-        eprintln!(
+        println!(
             "{} stages x {}: {found:.3} s, measured {:.3} s, {:+.1} %",
             parts.len(),
             one.replicas,

@@ -17,7 +17,7 @@ fn profile() -> Profile {
          at = [{ micro_batch = 1, forward = \"400ms\", backward = \"600ms\" }]\n\
          [network]\nall_reduce = { latency = 0, bandwidth = \"1000GB/s\" }\ngradients = 1\n",
     )
-    .unwrap()
+    .expect("valid")
 }
 
 /// Eight samples per step; a checkpoint after 100 s takes 5 s.
@@ -54,11 +54,11 @@ const fn secs(secs: i64) -> Nanos {
 
 fn of(rows: &str) -> Availability {
     let text = format!("time,gpus\n{rows}");
-    trace(&text, &Options { gpus_per_vm: 1, ..Options::default() }).unwrap()
+    trace(&text, &Options { gpus_per_vm: 1, ..Options::default() }).expect("valid")
 }
 
 fn run(rows: &str, options: &MorphOptions) -> Morph {
-    let found = morph(&profile(), &of(rows), Vec::new(), options).unwrap();
+    let found = morph(&profile(), &of(rows), Vec::new(), options).expect("valid");
     assert_eq!(found.account.total(), found.length, "{:?}", found.account);
     found
 }

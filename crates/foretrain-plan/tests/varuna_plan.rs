@@ -46,7 +46,7 @@ fn options(gpus: u32) -> PlanOptions {
 }
 
 fn six() -> Profile {
-    parse(SIX).unwrap()
+    parse(SIX).expect("valid")
 }
 
 fn depths(plan: &Plan) -> Vec<usize> {

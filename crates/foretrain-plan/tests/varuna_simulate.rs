@@ -14,12 +14,12 @@ const BACKWARD: Nanos = Nanos::from_millis(20);
 fn even(stages: usize, near: Nanos, far: Nanos) -> Pipeline {
     let messages = (1..stages).map(|to| if to % 4 == 0 { far } else { near });
     let stage = StageTime { forward: FORWARD, backward: BACKWARD };
-    Pipeline::new(vec![stage; stages], messages.collect()).unwrap()
+    Pipeline::new(vec![stage; stages], messages.collect()).expect("valid")
 }
 
 fn ms(schedule: Schedule, stages: usize, micro_batches: u32, near: i64, far: i64) -> i64 {
     let pipeline = even(stages, Nanos::from_millis(near), Nanos::from_millis(far));
-    let step = Step::new(pipeline, schedule, micro_batches).unwrap();
+    let step = Step::new(pipeline, schedule, micro_batches).expect("valid");
     let makespan = simulate(&step).makespan;
     assert_eq!(makespan.nanos() % 1_000_000, 0);
     makespan.nanos() / 1_000_000
@@ -102,7 +102,7 @@ fn pipelines() -> impl Strategy<Value = Pipeline> {
         let stage =
             (time(), time()).prop_map(|(forward, backward)| StageTime { forward, backward });
         let all = (prop::collection::vec(stage, stages), prop::collection::vec(time(), stages - 1));
-        all.prop_map(|(stages, messages)| Pipeline::new(stages, messages).unwrap())
+        all.prop_map(|(stages, messages)| Pipeline::new(stages, messages).expect("valid"))
     })
 }
 

@@ -25,10 +25,13 @@ pub struct Sustained {
 
 /// From the runs of language models in `docs/validation.md`: per generation the value at which the
 /// median run comes out right. A run is always scored with the value that the other sources give.
-const SHIPPED: [(&str, Sustained); 3] = [
+const SHIPPED: [(&str, Sustained); 5] = [
     ("ampere", Sustained { bits16: 0.58, bits8: f64::INFINITY, bits4: f64::INFINITY }),
     ("hopper", Sustained { bits16: 0.87, bits8: 1.70, bits4: f64::INFINITY }),
     ("blackwell", Sustained { bits16: 1.07, bits8: 2.20, bits4: 4.40 }),
+    // The largest products of kernels_gemm_max_achievable that run for milliseconds (MI325X, MI355X).
+    ("cdna3", Sustained { bits16: 0.78, bits8: 1.30, bits4: f64::INFINITY }),
+    ("cdna4", Sustained { bits16: 1.12, bits8: 1.90, bits4: 3.80 }),
 ];
 
 impl Sustained {

@@ -18,6 +18,7 @@ impl StageGraph<'_> {
         let at = self.chunk_of(task.chunk);
         let units = self.laid.chunks[at].units.clone();
         let start = self.mark("start of pass", task);
+        let reduced = self.laid.layout.sharding >= Sharding::Gradients;
         let divided = self.laid.layout.sharding == Sharding::Parameters;
         let first_forward = task.kind == Kind::Forward && task.micro_batch == self.first_of(task);
         let mut ends = vec![None; units.len()];
@@ -39,6 +40,8 @@ impl StageGraph<'_> {
             if divided {
                 gathered =
                     self.gather_next(&order, &units, turn, task, begins.unwrap_or(start), &ends);
+            }
+            if reduced {
                 self.scatter(&units[unit], task, end);
             }
             if last && self.laid.job.software.overlap_gradients {
@@ -50,7 +53,10 @@ impl StageGraph<'_> {
             }
         }
         self.rest(at, task);
-        if divided && let Some(exchanged) = self.last_of(self.exchange) {
+        let scattered = reduced && task.kind != Kind::Forward;
+        if (divided || scattered)
+            && let Some(exchanged) = self.last_of(self.exchange)
+        {
             self.wait_for(exchanged);
         }
         Ok(self.mark("end of pass", task))
@@ -119,9 +125,13 @@ impl StageGraph<'_> {
 
     fn works(&self, lowered: &Lowered, unit: &Unit, task: Task) -> Vec<Work> {
         let layout = self.laid.layout;
+        let copies = &self.laid.layers[unit.layer].copies;
+        let with = |work: &[Work], copies: &[Option<Work>]| {
+            work.iter().chain(copies.iter().flatten()).cloned().collect()
+        };
         match task.kind {
-            Kind::Forward => lowered.forward.clone(),
-            Kind::Weights => lowered.weights.clone(),
+            Kind::Forward => with(&lowered.forward, &copies[..1]),
+            Kind::Weights => with(&lowered.weights, &copies[2..]),
             Kind::Backward => {
                 let layer = &self.laid.layers[unit.layer];
                 let again: &[Work] = match layout.recompute {
@@ -131,7 +141,9 @@ impl StageGraph<'_> {
                 };
                 let splits = layout.schedule.splits_backward();
                 let backward = if splits { &lowered.inputs } else { &lowered.backward };
-                again.iter().chain(backward).cloned().collect()
+                let copies = if splits { &copies[1..2] } else { &copies[1..] };
+                let all: Vec<Work> = again.iter().chain(backward).cloned().collect();
+                with(&all, copies)
             }
         }
     }
@@ -152,12 +164,13 @@ impl StageGraph<'_> {
             }
             Work::Beside { comm, kernels, pieces } => {
                 let time = self.laid.job.machine.comm(comm, &ranks)?.time;
+                let slow = self.laid.job.machine.beside(time, kernels);
                 let parts = f64::from((*pieces).max(1));
                 let first = if *pieces > 1 { time.scale(1.0 / parts) } else { Nanos::ZERO };
                 let begins = self.comm(self.compute, comm, first, phase);
                 let mut computed = Nanos::ZERO;
                 for (operation, owner) in kernels {
-                    let time = self.laid.job.machine.kernel(operation).time;
+                    let time = self.laid.job.machine.kernel(operation).time.scale(slow);
                     self.kernel(operation, *owner, time, 1.0, (phase, module));
                     computed += time;
                 }

@@ -284,7 +284,12 @@ impl<'a> StageGraph<'a> {
         let update = chunks.iter().map(|&chunk| self.laid.syncs[chunk].update).sum();
         let name = self.name("update");
         let node = Node::new(NodeKind::Optimizer, name, self.compute, update);
-        let updated = self.push(Node { phase: Phase::Optimizer, ..node });
+        let mut updated = self.push(Node { phase: Phase::Optimizer, ..node });
+        let between = self.laid.between_steps();
+        if between > Nanos::ZERO {
+            let name = self.name("host between steps");
+            updated = self.push(Node::new(NodeKind::Sync, name, self.compute, between));
+        }
         if self.laid.job.software.overlap_parameters {
             return;
         }

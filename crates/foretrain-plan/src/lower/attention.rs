@@ -10,7 +10,13 @@ use super::work::{Comm, Group, Lowered, Owner, Work, kernel, memory};
 use crate::layout::ContextMethod;
 use crate::software::Fusion;
 
-pub(super) fn attention(shape: SelfAttention, tokens: Tokens, slice: &Slice, out: &mut Lowered) {
+pub(super) fn attention(
+    shape: SelfAttention,
+    tokens: Tokens,
+    drops: bool,
+    slice: &Slice,
+    out: &mut Lowered,
+) {
     let source = if shape.cross { Tokens::Sequence } else { tokens };
     let ulysses = slice.context > 1 && slice.context_method == ContextMethod::Ulysses;
     let head_ranks = slice.tensor * if ulysses { slice.context } else { 1 };
@@ -47,7 +53,7 @@ pub(super) fn attention(shape: SelfAttention, tokens: Tokens, slice: &Slice, out
         out.keep(Bytes::new(4 * rows * heads));
         Core::fused(fused)
     } else {
-        let core = Core::written_out(fused, slice);
+        let core = Core::written_out(fused, drops, slice);
         out.keep(core.kept);
         out.kept_core += core.kept;
         out.core.extend(core.forward.iter().cloned());
@@ -95,8 +101,9 @@ impl Core {
         }
     }
 
-    /// Scores are formed whole, whatever the mask: two products, softmax and dropout.
-    fn written_out(attention: Attention, slice: &Slice) -> Self {
+    /// Scores are formed whole, whatever the mask: two products, softmax and, where there is any,
+    /// dropout.
+    fn written_out(attention: Attention, drops: bool, slice: &Slice) -> Self {
         let Attention { batch, heads, queries, keys, head_dim, value_dim, dtype, .. } = attention;
         let batch = batch * heads;
         let product = |m, n, k| {
@@ -119,23 +126,21 @@ impl Core {
         };
         let mask = Bytes::new(scores);
         let extra = if eager { twice } else { Bytes::ZERO };
-        Self {
-            forward: vec![
-                product(queries, keys, head_dim),
-                softmax(size + extra, size + extra),
-                dropout(size, size + mask),
-                product(queries, value_dim, keys),
-            ],
-            backward: vec![
-                product(queries, keys, value_dim),
-                product(keys, value_dim, queries),
-                dropout(size + mask, size),
-                softmax(twice + extra, size + extra),
-                product(queries, head_dim, keys),
-                product(keys, head_dim, queries),
-            ],
-            kept: twice + mask,
+        let mut forward =
+            vec![product(queries, keys, head_dim), softmax(size + extra, size + extra)];
+        let mut backward =
+            vec![product(queries, keys, value_dim), product(keys, value_dim, queries)];
+        if drops {
+            forward.push(dropout(size, size + mask));
+            backward.push(dropout(size + mask, size));
         }
+        forward.push(product(queries, value_dim, keys));
+        backward.extend([
+            softmax(twice + extra, size + extra),
+            product(queries, head_dim, keys),
+            product(keys, head_dim, queries),
+        ]);
+        Self { forward, backward, kept: if drops { twice + mask } else { size } }
     }
 }
 
@@ -171,6 +176,7 @@ impl Exchange<'_> {
             kind: CollectiveKind::SendRecv,
             bytes: self.slice.activation_bytes(numbers),
             group: Group::Context,
+            copies: 1,
         };
         let pieces = u32::try_from(self.slice.context).unwrap_or(u32::MAX);
         out.forward.push(beside(comm(others), core.forward, pieces));
@@ -179,7 +185,7 @@ impl Exchange<'_> {
 
     fn gather(&self, core: Core, out: &mut Lowered) {
         let bytes = self.slice.activation_bytes(self.keys_and_values() * self.slice.context);
-        let comm = |kind| Work::Comm(Comm { kind, bytes, group: Group::Context });
+        let comm = |kind| Work::Comm(Comm { kind, bytes, group: Group::Context, copies: 1 });
         out.forward.push(comm(CollectiveKind::AllGather));
         out.forward.extend(core.forward);
         let mut backward = vec![comm(CollectiveKind::AllGather)];
@@ -203,6 +209,7 @@ impl Exchange<'_> {
                 kind: CollectiveKind::AllToAll,
                 bytes: self.slice.activation_bytes(numbers),
                 group: Group::Context,
+                copies: 1,
             })
         };
         out.forward.push(comm(entering));

@@ -62,7 +62,7 @@ pub(super) fn linear(
     let product = shape.forward(dtype, activations);
     let whole_inputs = slice.activation_bytes(rows * inputs);
     let whole_outputs = slice.activation_bytes(rows * outputs);
-    let tensor = |kind, bytes| Comm { kind, bytes, group: Group::Tensor };
+    let tensor = |kind, bytes| Comm { kind, bytes, group: Group::Tensor, copies: 1 };
     let gathered = tensor(CollectiveKind::AllGather, whole_inputs);
     if wide && slice.sequence_parallel {
         out.need(whole_inputs);
@@ -349,9 +349,8 @@ pub(super) fn cross_entropy(
     let (rows, ranks) = slice.rows_and_ranks(split, tokens);
     let numbers = rows * vocabulary.div_ceil(ranks);
     let (logits, wide) = (slice.activation_bytes(numbers), bytes(DType::F32, numbers));
-    let merged = slice.fusion == Fusion::Compiled;
     let owner = Owner::Vocabulary;
-    if merged {
+    if slice.fused_loss {
         out.forward.push(memory(MemoryKind::Softmax, (times(logits, 2), Bytes::ZERO), owner, 2));
         out.before([memory(MemoryKind::Softmax, (logits, logits), owner, 1)]);
         out.keep(logits);

@@ -56,7 +56,7 @@ pub(super) fn experts(shape: Experts, tokens: Tokens, slice: &Slice, out: &mut L
     };
     let size = |numbers| slice.activation_bytes(numbers);
     let moved =
-        |numbers| memory(MemoryKind::Gather, (size(numbers), size(numbers)), Owner::Expert, 1);
+        |numbers| memory(MemoryKind::Copy, (size(numbers), size(numbers)), Owner::Expert, 1);
     let activations = precision.activations;
     let busiest_width = busiest * shape.width;
 
@@ -64,7 +64,13 @@ pub(super) fn experts(shape: Experts, tokens: Tokens, slice: &Slice, out: &mut L
     let mut leave = Vec::new();
     if slice.expert > 1 {
         let busiest_sent = (routed * u64::from(slice.imbalance)).div_ceil(1000);
-        let exchange = |bytes| Comm { kind: CollectiveKind::AllToAll, bytes, group: Group::Expert };
+        let copies = if slice.expert_dedup {
+            u32::try_from(shape.top_k).unwrap_or(u32::MAX).max(1)
+        } else {
+            1
+        };
+        let exchange =
+            |bytes| Comm { kind: CollectiveKind::AllToAll, bytes, group: Group::Expert, copies };
         let dispatch = Work::Comm(exchange(size(busiest_sent * shape.width)));
         arrive.push(dispatch.clone());
         leave.push(dispatch);
@@ -72,12 +78,18 @@ pub(super) fn experts(shape: Experts, tokens: Tokens, slice: &Slice, out: &mut L
     if slice.expert_tensor > 1 && slice.sequence_parallel {
         let bytes = size(busiest_width);
         let group = Group::ExpertTensor;
-        arrive.push(Work::Comm(Comm { kind: CollectiveKind::AllGather, bytes, group }));
-        leave.insert(0, Work::Comm(Comm { kind: CollectiveKind::ReduceScatter, bytes, group }));
+        arrive.push(Work::Comm(Comm { kind: CollectiveKind::AllGather, bytes, group, copies: 1 }));
+        leave.insert(
+            0,
+            Work::Comm(Comm { kind: CollectiveKind::ReduceScatter, bytes, group, copies: 1 }),
+        );
     } else if slice.expert_tensor > 1 {
         let bytes = size(busiest_width);
         let group = Group::ExpertTensor;
-        leave.insert(0, Work::Comm(Comm { kind: CollectiveKind::AllReduce, bytes, group }));
+        leave.insert(
+            0,
+            Work::Comm(Comm { kind: CollectiveKind::AllReduce, bytes, group, copies: 1 }),
+        );
     }
     if local > 1 {
         arrive.push(moved(busiest_width));

@@ -7,7 +7,7 @@ mod images;
 mod slice;
 mod work;
 
-use foretrain_workload::model::{Layer, Op, OpKind, Tokens};
+use foretrain_workload::model::{Elementwise, Layer, Op, OpKind, Tokens};
 
 pub use slice::Slice;
 pub use work::{Comm, Group, Lowered, Owner, Work};
@@ -23,13 +23,26 @@ pub fn lower(layer: &Layer, slice: &Slice) -> Lowered {
     lowered
 }
 
+/// A layer that drops anything drops attention's scores too.
+fn drops(layer: &Layer) -> bool {
+    let dropout = |op: &Op| {
+        matches!(
+            op.kind,
+            OpKind::Elementwise { what: Elementwise::Dropout | Elementwise::DropoutResidual, .. }
+        )
+    };
+    layer.ops.iter().any(dropout)
+}
+
 fn lower_op(op: &Op, layer: &Layer, slice: &Slice, out: &mut Lowered) {
     let tokens = if op.on_source { Tokens::Sequence } else { layer.tokens };
     match &op.kind {
         OpKind::Linear { inputs, outputs } => {
             dense::linear(op, *inputs, *outputs, tokens, slice, out);
         }
-        OpKind::Attention(shape) => attention::attention(*shape, tokens, slice, out),
+        OpKind::Attention(shape) => {
+            attention::attention(*shape, tokens, drops(layer), slice, out);
+        }
         OpKind::Norm { norm, width } => dense::norm(op, *norm, *width, tokens, slice, out),
         OpKind::Elementwise { what, width } => {
             dense::elementwise(op.split, *what, *width, tokens, slice, out);

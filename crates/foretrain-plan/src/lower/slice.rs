@@ -32,12 +32,16 @@ pub struct Slice {
     pub fused_attention: bool,
     /// How far kernels are merged.
     pub fusion: Fusion,
+    /// Softmax and cross-entropy in one pass over the logits.
+    pub fused_loss: bool,
     /// Tensor-parallel communication beside products.
     pub overlap_tensor: bool,
     /// Communication of a column split's input gradient beside the product for its weights.
     pub overlap_tensor_gradients: bool,
     /// Expert communication beside other work.
     pub overlap_expert: bool,
+    /// A token goes to each node once, however many of its experts are there.
+    pub expert_dedup: bool,
     /// Number formats.
     pub precision: Precision,
     /// Adapters beside frozen weights.
@@ -62,9 +66,11 @@ impl Slice {
             sequence_parallel: layout.sequence_parallel && layout.tensor > 1,
             fused_attention: software.fused_attention,
             fusion: software.fusion,
+            fused_loss: software.fused_loss,
             overlap_tensor: software.overlap_tensor,
             overlap_tensor_gradients: software.overlap_tensor_gradients,
             overlap_expert: software.overlap_expert,
+            expert_dedup: software.expert_dedup,
             precision: training.precision,
             lora: training.lora,
             imbalance: thousandths as u32,

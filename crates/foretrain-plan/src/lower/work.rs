@@ -69,6 +69,9 @@ pub struct Comm {
     pub bytes: Bytes,
     /// Who takes part.
     pub group: Group,
+    /// So many copies of each token are among the bytes, of which one per node suffices; 1 where
+    /// all bytes differ.
+    pub copies: u32,
 }
 
 /// A piece of a pass; pieces run one after the other.
@@ -156,5 +159,5 @@ pub(super) const fn memory(
 }
 
 pub(super) const fn comm(kind: CollectiveKind, bytes: Bytes, group: Group) -> Work {
-    Work::Comm(Comm { kind, bytes, group })
+    Work::Comm(Comm { kind, bytes, group, copies: 1 })
 }

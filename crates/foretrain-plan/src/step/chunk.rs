@@ -97,7 +97,7 @@ impl ChunkCost {
             chunk.weights = chunk.weights.paced(pace.backward, Nanos::ZERO);
         }
         chunk.stretch_units();
-        if layout.sharding == Sharding::Parameters {
+        if layout.sharding >= Sharding::Gradients {
             chunk.gather(layers, splits);
         }
         if layout.offload_activations {
@@ -168,7 +168,8 @@ fn gathered_backward(units: &[Unit], layers: &[LayerCost], splits: bool) -> (Nan
         waited += (gathered - done).clamp_positive();
         let start = done.max(gathered);
         done = start + unit.backward;
-        if let Some(next) = at.checked_sub(1).map(|next| &layers[units[next].layer]) {
+        let next = at.checked_sub(1).map(|next| &layers[units[next].layer]);
+        if let Some(next) = next.filter(|next| next.gather > Nanos::ZERO) {
             queue = queue.max(start) + next.gather;
             gathered = queue;
         }

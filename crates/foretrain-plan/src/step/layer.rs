@@ -1,12 +1,13 @@
 //! One layer's passes on one rank.
 
-use foretrain_core::{Bytes, Nanos, Result};
+use foretrain_core::{Bytes, DType, Nanos, Result};
+use foretrain_cost::kernels::{Memory, MemoryKind, Operation};
 use foretrain_graph::CollectiveKind;
 use foretrain_workload::model::{Layer, Role};
 
 use super::shares::Shares;
 use crate::layout::{Layout, Ranks, Recompute, Sharding};
-use crate::lower::{Lowered, Slice, lower};
+use crate::lower::{Lowered, Owner, Slice, Work, lower};
 use crate::software::Software;
 use crate::times::{Machine, PassTime};
 use crate::training::{Precision, Training};
@@ -36,10 +37,13 @@ pub struct LayerCost {
     pub boundary: Bytes,
     /// Buffers within one operation.
     pub transient: Bytes,
-    /// Gathering its divided parameters, if they are.
+    /// Gathering its parameters, if they are divided.
     pub gather: Nanos,
-    /// Reducing its gradients to their divided parts, if they are.
+    /// Reducing its gradients to their parts after each micro-batch, if they are divided.
     pub scatter: Nanos,
+    /// Copies between flat buffers and tensors where parameters are divided: after a gather, forward
+    /// and backward, and before a reduction.
+    pub copies: [Option<Work>; 3],
     /// Where it stands.
     pub role: Role,
 }
@@ -54,7 +58,12 @@ impl LayerCost {
         machine: &Machine<'_>,
     ) -> Result<Self> {
         let ranks = Ranks::of(layout);
-        let lowered = lower(layer, slice);
+        let mut lowered = lower(layer, slice);
+        let copies = flat_copies(Shares::of(layer, layout), layout, &training.precision);
+        lowered.forward.extend(copies[0].clone());
+        lowered.backward.extend(copies[1..].iter().flatten().cloned());
+        lowered.inputs.extend(copies[1].clone());
+        lowered.weights.extend(copies[2].clone());
         let Lowered { forward, backward, inputs, weights, core, .. } = &lowered;
         let shares = Shares::of(layer, layout);
         let trained = match training.lora {
@@ -77,6 +86,7 @@ impl LayerCost {
             transient: lowered.transient,
             gather,
             scatter,
+            copies,
             role: layer.role,
         })
     }
@@ -110,6 +120,20 @@ impl LayerCost {
     }
 }
 
+/// Gathered parameters are copied from one flat buffer into tensors, gradients from tensors into one.
+fn flat_copies(shares: Shares, layout: &Layout, precision: &Precision) -> [Option<Work>; 3] {
+    if layout.sharding != Sharding::Parameters {
+        return [None, None, None];
+    }
+    let size = |dtype: DType| Bytes::new(dtype.bytes_of(shares.total()));
+    let copy = |read, written| {
+        let operation = Operation::Memory(Memory { kind: MemoryKind::Copy, read, written });
+        Some(Work::Kernel { operation, owner: Owner::Elementwise, launches: 1, times: 1 })
+    };
+    let out = copy(size(precision.weights), size(precision.weights));
+    [out.clone(), out, copy(size(precision.activations), size(precision.gradients))]
+}
+
 /// Gathering a layer's divided parameters, and reducing its gradients to their parts.
 fn divided(
     shares: Shares,
@@ -119,13 +143,17 @@ fn divided(
     machine: &Machine<'_>,
     ranks: &Ranks,
 ) -> Result<(Nanos, Nanos)> {
-    if layout.sharding != Sharding::Parameters {
+    if layout.sharding < Sharding::Gradients {
         return Ok((Nanos::ZERO, Nanos::ZERO));
     }
-    let size = |dtype: foretrain_core::DType, numbers| Bytes::new(dtype.bytes_of(numbers));
+    let gathers = layout.sharding == Sharding::Parameters;
+    let size = |dtype: DType, numbers| Bytes::new(dtype.bytes_of(numbers));
     let within = ranks.shard();
     let weights = size(precision.weights, shares.dense);
-    let mut gather = machine.collective(CollectiveKind::AllGather, weights, &within)?.time;
+    let mut gather = Nanos::ZERO;
+    if gathers {
+        gather = machine.collective(CollectiveKind::AllGather, weights, &within)?.time;
+    }
     let gradients = size(precision.gradients, trained.dense);
     let mut scatter = machine.collective(CollectiveKind::ReduceScatter, gradients, &within)?.time;
     let across = ranks.across_shards();
@@ -134,7 +162,9 @@ fn divided(
     if shares.expert > 0 {
         let group = ranks.expert_data();
         let weights = size(precision.weights, shares.expert);
-        gather += machine.collective(CollectiveKind::AllGather, weights, &group)?.time;
+        if gathers {
+            gather += machine.collective(CollectiveKind::AllGather, weights, &group)?.time;
+        }
         let gradients = size(precision.gradients, trained.expert);
         scatter += machine.collective(CollectiveKind::ReduceScatter, gradients, &group)?.time;
     }

@@ -141,8 +141,8 @@ impl<'a> Job<'a> {
         let micro_batches = self.micro_batches(layout)?;
         let cut = Cut::new(self.model, layout)?;
         let layers = self.layers(&cut, layout)?;
-        let pace = Pace::of(self.software, self.machine.factors().host);
         let host = Host::of(self.machine.cluster());
+        let pace = Pace::of(self.software, host.pace * self.machine.factors().host);
         let chunk = |runs: &Vec<_>| ChunkCost::of(runs, &layers, layout, pace, &host);
         let mut chunks: Vec<Rc<ChunkCost>> = Vec::with_capacity(cut.chunks.len());
         for (at, runs) in cut.chunks.iter().enumerate() {

@@ -73,8 +73,11 @@ impl Chunk<'_> {
         if self.layout.sharding == Sharding::Parameters {
             return Ok(sync);
         }
-        sync.buckets = self.buckets()?;
-        sync.gradients = self.gradients(&sync.buckets);
+        // Divided gradients are reduced after every micro-batch, with its passes.
+        if self.layout.sharding != Sharding::Gradients {
+            sync.buckets = self.buckets()?;
+            sync.gradients = self.gradients(&sync.buckets);
+        }
         if self.layout.sharding != Sharding::None {
             sync.gathers = self.gathers()?;
             if self.software.overlap_parameters {

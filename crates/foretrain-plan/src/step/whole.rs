@@ -101,7 +101,8 @@ impl Step {
             stage.synchronised - if apart { stage.started } else { Nanos::ZERO }
         };
         let passes = stages.iter().map(ends).max().unwrap_or(Nanos::ZERO);
-        let time = passes + update + gather_after;
+        let between = laid.between_steps();
+        let time = passes + update + gather_after + between;
         let stage = busiest(&stages);
         let mut step = Self {
             time,
@@ -114,7 +115,7 @@ impl Step {
             relative_spread: 0.0,
         };
         let sending = grown.of(|times| times.sending[stage as usize]);
-        step.divide(laid, orders, [sending, gather_after, update]);
+        step.divide(laid, orders, [sending, gather_after, update, between]);
         step
     }
 
@@ -125,7 +126,12 @@ impl Step {
     }
 
     /// Gives every millisecond of the busiest stage its owner.
-    fn divide(&mut self, laid: &Laid<'_>, orders: &Orders, [sending, gather, update]: [Nanos; 3]) {
+    fn divide(
+        &mut self,
+        laid: &Laid<'_>,
+        orders: &Orders,
+        [sending, gather, update, between]: [Nanos; 4],
+    ) {
         let own = self.stages[self.stage as usize];
         let mut pass = PassTime::default();
         for chunk in laid.chunks_of(orders, self.stage) {
@@ -145,6 +151,7 @@ impl Step {
         parts[Part::GradientSync] += own.synchronised - own.computed;
         parts[Part::ParameterGather] += gather;
         parts[Part::Optimiser] += update;
+        parts[Part::Launch] += between;
         let left = self.time - parts.total();
         parts[Part::Bubble] += left.clamp_positive();
         self.hidden = pass.hidden;
@@ -197,6 +204,13 @@ fn spread(parts: &Parts, pass: &PassTime, time: Nanos) -> f64 {
 }
 
 impl Laid<'_> {
+    /// Host time between a step's update and the next step.
+    pub(crate) fn between_steps(&self) -> Nanos {
+        let machine = self.job.machine;
+        let pace = super::Host::of(machine.cluster()).pace * machine.factors().host;
+        self.job.software.host_per_step.scale(pace)
+    }
+
     /// Chunks of the model that `stage` holds.
     pub(crate) fn chunks_of(&self, orders: &Orders, stage: u32) -> Vec<usize> {
         (0..orders.chunks).map(|chunk| self.chunk_at(orders, Place { stage, chunk })).collect()

@@ -32,41 +32,44 @@ pub(super) fn by_count(cut_points: usize, stages: usize) -> Option<Vec<Range<usi
     Some((0..stages).map(|stage| stage * each..(stage + 1) * each).collect())
 }
 
-/// At least one cut-point to each stage, with the least time of the slowest stage; `None` if there are too few.
-pub(super) fn by_cost(times: &[Nanos], stages: usize) -> Option<Vec<Range<usize>>> {
+/// At least one cut-point to each stage, with the least time of the slowest stage; `None` if there
+/// are too few. Cut-points take `last` on the last stage, which may not recompute, else `times`.
+pub(super) fn by_cost(times: &[Nanos], last: &[Nanos], stages: usize) -> Option<Vec<Range<usize>>> {
     if stages == 0 || stages > times.len() {
         return None;
     }
-    // The slowest stage takes at least the longest piece, and at most all of them.
-    let mut low = times.iter().copied().max()?;
-    let mut high = times.iter().copied().sum::<Nanos>();
+    let (mut low, mut high) = (Nanos::ZERO, times.iter().chain(last).copied().sum::<Nanos>());
     while low < high {
         let middle = Nanos::from_nanos(low.nanos() + (high.nanos() - low.nanos()) / 2);
-        if dealt(times, stages, middle).is_some() {
+        if dealt(times, last, stages, middle).is_some() {
             high = middle;
         } else {
             low = middle + Nanos::from_nanos(1);
         }
     }
-    dealt(times, stages, low)
+    dealt(times, last, stages, low)
 }
 
-/// Fills stages one after the other up to `most`; leaves one piece for every stage to come.
-fn dealt(times: &[Nanos], stages: usize, most: Nanos) -> Option<Vec<Range<usize>>> {
+/// Fills stages one after the other up to `most`, so that the least is left for the last; leaves one
+/// piece for every stage to come. `None` if a stage takes longer.
+fn dealt(times: &[Nanos], last: &[Nanos], stages: usize, most: Nanos) -> Option<Vec<Range<usize>>> {
     let mut all = Vec::with_capacity(stages);
     let mut from = 0;
-    for stage in 0..stages {
-        let mut to = from;
-        let mut time = Nanos::ZERO;
+    for stage in 0..stages - 1 {
         let end = times.len() - (stages - 1 - stage);
-        while to < end && (to == from || time + times[to] <= most) {
+        let (mut to, mut time) = (from + 1, times[from]);
+        while to < end && time + times[to] <= most {
             time += times[to];
             to += 1;
+        }
+        if time > most {
+            return None;
         }
         all.push(from..to);
         from = to;
     }
-    (from == times.len()).then_some(all)
+    all.push(from..times.len());
+    (last[from..].iter().copied().sum::<Nanos>() <= most).then_some(all)
 }
 
 #[cfg(test)]
@@ -77,20 +80,22 @@ mod tests {
         times.iter().copied().map(Nanos::from_nanos).collect()
     }
 
-    fn slowest(times: &[Nanos], parts: &[Range<usize>]) -> i64 {
-        let sum = |part: &Range<usize>| times[part.clone()].iter().copied().sum::<Nanos>();
-        parts.iter().map(sum).max().unwrap_or_default().nanos()
+    fn slowest(times: &[Nanos], last: &[Nanos], parts: &[Range<usize>]) -> i64 {
+        let sum = |times: &[Nanos]| times.iter().copied().sum::<Nanos>().nanos();
+        let (end, before) = parts.split_last().unwrap();
+        let before = before.iter().map(|part| sum(&times[part.clone()])).max();
+        before.unwrap_or_default().max(sum(&last[end.clone()]))
     }
 
     /// The least slowest stage over all ways to cut.
-    fn best(times: &[Nanos], stages: usize) -> i64 {
+    fn best(times: &[Nanos], last: &[Nanos], stages: usize) -> i64 {
         if stages == 1 {
-            return times.iter().copied().sum::<Nanos>().nanos();
+            return last.iter().copied().sum::<Nanos>().nanos();
         }
         (1..=times.len() + 1 - stages)
             .map(|first| {
                 let own = times[..first].iter().copied().sum::<Nanos>().nanos();
-                own.max(best(&times[first..], stages - 1))
+                own.max(best(&times[first..], &last[first..], stages - 1))
             })
             .min()
             .unwrap()
@@ -107,14 +112,17 @@ mod tests {
     fn no_other_way_has_a_faster_slowest_stage() {
         for times in [&[5, 1, 1, 1, 9, 1, 4][..], &[1, 1, 1, 1, 1], &[7, 0, 0, 0], &[0, 0, 0]] {
             let times = ns(times);
+            // The last stage saves a third, as where it alone does not recompute.
+            let last: Vec<Nanos> = times.iter().map(|time| time.scale(2.0 / 3.0)).collect();
             for stages in 1..=times.len() {
-                let parts = by_cost(&times, stages).unwrap();
+                let parts = by_cost(&times, &last, stages).unwrap();
                 assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
                 assert_eq!(parts.len(), stages);
                 assert_eq!(parts[stages - 1].end, times.len());
-                assert_eq!(slowest(&times, &parts), best(&times, stages), "{times:?}, {stages}");
+                let found = slowest(&times, &last, &parts);
+                assert_eq!(found, best(&times, &last, stages), "{times:?}, {stages}");
             }
-            assert_eq!(by_cost(&times, times.len() + 1), None);
+            assert_eq!(by_cost(&times, &last, times.len() + 1), None);
         }
     }
 }

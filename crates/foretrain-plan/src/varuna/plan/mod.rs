@@ -180,8 +180,9 @@ fn attempt(
         Balance::Count => even?,
         // A number of stages that was asked for is answered, evenly or not.
         Balance::Cost if options.uneven || (even.is_none() && !options.stages.is_empty()) => {
-            let times = typical_times(profile, options, schedule);
-            by_cost(&times, stages as usize).filter(|parts| Some(parts) != even.as_ref())?
+            let times = |is_last| typical_times(profile, options, schedule.recomputes(is_last));
+            by_cost(&times(false), &times(true), stages as usize)
+                .filter(|parts| Some(parts) != even.as_ref())?
         }
         Balance::Cost => return None,
     };
@@ -189,12 +190,12 @@ fn attempt(
 }
 
 /// What each cut-point takes with the largest micro-batch: proportions hardly depend on its size.
-fn typical_times(profile: &Profile, options: &PlanOptions, schedule: Schedule) -> Vec<Nanos> {
+fn typical_times(profile: &Profile, options: &PlanOptions, recomputes: bool) -> Vec<Nanos> {
     let size = match &options.micro_batches {
         MicroBatches::Only(sizes) => sizes.first().copied(),
         _ => profile.micro_batches().last().copied(),
     };
-    let forwards = if schedule.recomputes(false) { 2.0 } else { 1.0 };
+    let forwards = if recomputes { 2.0 } else { 1.0 };
     let time = |cut: &super::profile::CutPoint| {
         let costs =
             size.and_then(|size| cut.costs.get(&size)).or_else(|| cut.costs.values().last());

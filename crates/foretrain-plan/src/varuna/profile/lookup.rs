@@ -19,7 +19,7 @@ impl CutPoint {
             return Ok(*costs);
         }
         let around = neighbours(&self.costs, micro_batch);
-        if let (Gaps::Interpolate, Some((low, high))) = (gaps, around) {
+        if let (Gaps::Interpolate, Some([low, high])) = (gaps, around) {
             filled.note("costs", || {
                 format!(
                     "micro-batch {micro_batch} of cut-point {:?} lies between {} and {}",
@@ -77,7 +77,7 @@ impl Profile {
             return Ok(line.latency + bytes / line.bandwidth);
         }
         let around = neighbours(table, bytes);
-        if let (Gaps::Interpolate, Some((low, high))) = (gaps, around) {
+        if let (Gaps::Interpolate, Some([low, high])) = (gaps, around) {
             filled.note(kind(reach), || {
                 format!("{name} of {bytes} lies between {} and {}", low.0, high.0)
             });
@@ -151,7 +151,7 @@ impl Profile {
             if let Some(time) = rings.get(&ring) {
                 return Some(*time);
             }
-            let (low, high) = neighbours(rings, ring)?;
+            let [low, high] = neighbours(rings, ring)?;
             Some(mixed(*low.1, *high.1, share(low.0.into(), high.0.into(), ring.into())))
         };
         if let Some(time) = on_rings(stages) {
@@ -162,7 +162,7 @@ impl Profile {
             .keys()
             .filter_map(|stages| Some((*stages, on_rings(*stages)?)))
             .collect();
-        let (low, high) = neighbours(&with_ring, stages)?;
+        let [low, high] = neighbours(&with_ring, stages)?;
         let part = |stages: u32| 1.0 / f64::from(stages);
         let share = share(part(low.0), part(high.0), part(stages));
         let how = format!("lies between {} and {} stages", low.0, high.0);
@@ -195,10 +195,10 @@ fn varuna_rings(rings: &BTreeMap<u32, Nanos>, ring: u32) -> Option<(Nanos, Strin
 }
 
 /// The entries next to a key that is not there, if there are any on both sides.
-fn neighbours<K: Ord + Copy, V>(table: &BTreeMap<K, V>, key: K) -> Option<((K, &V), (K, &V))> {
+fn neighbours<K: Ord + Copy, V>(table: &BTreeMap<K, V>, key: K) -> Option<[(K, &V); 2]> {
     let low = table.range(..key).next_back()?;
     let high = table.range(key..).next()?;
-    Some(((*low.0, low.1), (*high.0, high.1)))
+    Some([(*low.0, low.1), (*high.0, high.1)])
 }
 
 fn share(low: f64, high: f64, at: f64) -> f64 {

@@ -1,6 +1,7 @@
 //! The page of a plan.
 
 use foretrain_plan::varuna::layout::Stage;
+use foretrain_plan::varuna::partition::Balance;
 use foretrain_plan::varuna::plan::{Candidate, Owner, Plan, PlanOptions, Refused};
 use foretrain_plan::varuna::profile::Profile;
 
@@ -8,7 +9,7 @@ use super::{drawn, filled, micro_batches};
 use crate::text::TextStyle;
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
-use crate::text::units::{counted, ms, ms_unit, name, percent, percent_of, plain};
+use crate::text::units::{counted, ms, ms_unit, name, percent, percent_of, plain, whole_size};
 
 /// Rows of a table before the rest is counted.
 const MOST_ROWS: usize = 24;
@@ -22,7 +23,7 @@ pub fn varuna_plan(
 ) -> String {
     let mut sheet = Sheet::new(style);
     let model = profile.model.as_deref().map_or("the model", |model| model);
-    let on = profile.gpu.as_deref().map_or(String::new(), |gpu| format!(" {}", name(gpu, 40)));
+    let on = profile.gpu.as_deref().map_or(String::new(), |gpu| format!(" ({})", name(gpu, 40)));
     sheet.heading(&format!(
         "{} on {}{on}, batch {}",
         name(model, 60),
@@ -36,6 +37,9 @@ pub fn varuna_plan(
     refused(&plan.refused, &mut sheet);
     sheet.blank();
     sheet.paragraph("", DEFINITIONS);
+    if plan.ranked.iter().any(|one| one.balance == Balance::Cost) {
+        sheet.paragraph("", "* cut-points are dealt by cost, not by count.");
+    }
     for note in &plan.notes {
         sheet.paragraph("note: ", note);
     }
@@ -43,7 +47,8 @@ pub fn varuna_plan(
     sheet.finish()
 }
 
-const DEFINITIONS: &str = "Ranked by time per sample. Bubble, messages, jitter and all-reduce are shares \
+const DEFINITIONS: &str = "Pipelines: stages x replicas. Micro: micro-batches per replica x samples of each. Ranked by time per \
+    sample; slower by what most of the difference is. Bubble, messages, jitter and all-reduce are shares \
     of the step, which also holds computing, the imbalance of stages and the update. The all-reduce \
     follows the pipeline and overlaps with nothing.";
 
@@ -112,7 +117,7 @@ fn stages(profile: &Profile, best: &Candidate, sheet: &mut Sheet) {
             span(profile, stage),
             ms(stage.time.forward),
             ms(stage.time.backward),
-            stage.activation.map_or_else(|| "-".into(), |bytes| bytes.to_string()),
+            stage.activation.map_or_else(|| "-".into(), whole_size),
             next.map_or_else(|| "-".into(), |time| ms(*time)),
         ]);
     }
@@ -138,10 +143,9 @@ fn ranking(ranked: &[Candidate], sheet: &mut Sheet) {
     let owners: Vec<Owner> =
         owners.into_iter().filter(|owner| *owner != Owner::Jitter || has_jitter).collect();
     let mut columns = vec![
-        ("Stages x replicas", Side::Right),
+        ("Pipelines", Side::Right),
         ("Micro", Side::Right),
         ("Schedule", Side::Left),
-        ("Dealt", Side::Left),
         ("ms/step", Side::Right),
         ("Samples/s", Side::Right),
     ];
@@ -156,10 +160,9 @@ fn ranking(ranked: &[Candidate], sheet: &mut Sheet) {
     let mut table = Table::new(&columns);
     for one in ranked.iter().take(MOST_ROWS) {
         let mut row = vec![
-            format!("{} x {}", one.stages.len(), one.replicas),
+            format!("{}{} x {}", one.stages.len(), mark(one.balance), one.replicas),
             format!("{} x {}", one.micro_batches, one.micro_batch),
             one.schedule.to_string(),
-            one.balance.as_str().to_owned(),
             ms(one.step),
             plain(one.throughput()),
         ];
@@ -172,13 +175,19 @@ fn ranking(ranked: &[Candidate], sheet: &mut Sheet) {
     more(ranked.len(), sheet);
 }
 
-/// What a configuration loses by.
+/// Marks stages that are not of as many cut-points each.
+const fn mark(balance: Balance) -> &'static str {
+    match balance {
+        Balance::Count => "",
+        Balance::Cost => "*",
+    }
+}
+
+/// By how much a configuration is slower, and what most of that is.
 fn reason(one: &Candidate) -> String {
     match one.lost_to {
         None => "-".into(),
-        Some((owner, time)) => {
-            format!("{}: {} +{}", percent(one.slower - 1.0), owner.as_str(), ms_unit(time))
-        }
+        Some((owner, _)) => format!("{}, {}", percent(one.slower - 1.0), owner.as_str()),
     }
 }
 

@@ -90,6 +90,8 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         overlap_gradients: false,
         overlap_parameters: false,
         overlap_pipeline: false,
+        // `cef` in the case's name.
+        fused_loss: true,
         ..Software::megatron()
     };
     let batch = passes * samples * replicas;

@@ -62,6 +62,7 @@ fn grand_teton() -> Result<Arc<Cluster>> {
     let device = &mut cluster.node.device;
     device.memory = Bytes::from_mib(96 << 10);
     device.memory_bandwidth = Bandwidth::from_gb_per_sec(2400.0);
+    device.tdp_watts = Some(500.0);
     Ok(Arc::new(cluster))
 }
 
