@@ -14,6 +14,9 @@ mod sailor;
 mod table;
 mod vtrain;
 
+#[cfg(test)]
+mod tests;
+
 use super::ValidationSet;
 
 /// All of them, in the order of the report.

@@ -184,10 +184,11 @@ fn on_four_devices(root: &Root) -> Result<SetOutcome> {
     let hopper = |line: Line<'_>| line.text("gpu").contains("H100");
     for line in table.lines().filter(|line| line.text("n_gpus") == "1") {
         let usable = hopper(line) || line.text("gpu") == "NVIDIA_A100_80GB_PCIe";
-        if usable && line.text("mode") == "train" {
-            if let Ok(case) = batch(line).and_then(|samples| pass(line, samples, &mut models)) {
-                alone.entry((line.text("model").into(), hopper(line))).or_default().push(case);
-            }
+        if !usable || line.text("mode") != "train" {
+            continue;
+        }
+        if let Ok(case) = batch(line).and_then(|samples| pass(line, samples, &mut models)) {
+            alone.entry((line.text("model").into(), hopper(line))).or_default().push(case);
         }
     }
     for line in table.lines().filter(|line| line.text("n_gpus") == "4") {

@@ -1,7 +1,6 @@
 //! Sets of described runs: what a table tells of them, and how they are scored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use foretrain_core::{InputError, Result};
 
@@ -31,6 +30,18 @@ pub(in crate::validate) struct Runs {
 pub(super) struct Read {
     pub(super) cases: Vec<Case>,
     pub(super) skipped: Vec<Skipped>,
+}
+
+/// The runs of two tables or sources, of those that are there.
+pub(super) fn together(one: Option<Read>, other: Option<Read>) -> Option<Read> {
+    match (one, other) {
+        (Some(mut all), Some(more)) => {
+            all.cases.extend(more.cases);
+            all.skipped.extend(more.skipped);
+            Some(all)
+        }
+        (one, other) => one.or(other),
+    }
 }
 
 /// What all calibrated sets do.
@@ -125,9 +136,10 @@ pub(super) fn read_lines(
     Ok(Some(Read { cases, skipped: reasons.into_skipped() }))
 }
 
-/// A table under the root, if it is there.
+/// A table under the root, if it is there, packed or not.
 pub(super) fn table(root: &Root, file: &str) -> Result<Option<Table>> {
-    let path: Option<PathBuf> = root.file(&[file]);
+    let packed = format!("{file}.gz");
+    let path = root.file(&[file, &packed, file.trim_end_matches(".gz")]);
     path.map(|path| Table::read(&path)).transpose()
 }
 

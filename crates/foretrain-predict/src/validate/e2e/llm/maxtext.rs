@@ -6,7 +6,7 @@ use foretrain_plan::{Recompute, Sharding, Software, Wish};
 use super::super::case::Case;
 use super::super::machines;
 use super::super::models::Models;
-use super::super::runs::{Read, Runs, left_out};
+use super::super::runs::{Read, Runs, left_out, together};
 use super::super::table::Line;
 use super::{Described, precision, read, training, whole};
 use crate::validate::roots::Root;
@@ -20,16 +20,10 @@ pub(super) const SET: Runs = Runs::new(
 );
 
 fn cases(root: &Root) -> Result<Option<Read>> {
-    let toolbox = read(root, "JAX-Toolbox MaxText", case)?;
-    let readme = read(root, "MaxText config README", case)?;
-    Ok(match (toolbox, readme) {
-        (Some(mut all), Some(more)) => {
-            all.cases.extend(more.cases);
-            all.skipped.extend(more.skipped);
-            Some(all)
-        }
-        (one, other) => one.or(other),
-    })
+    Ok(together(
+        read(root, "JAX-Toolbox MaxText", case)?,
+        read(root, "MaxText config README", case)?,
+    ))
 }
 
 fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {

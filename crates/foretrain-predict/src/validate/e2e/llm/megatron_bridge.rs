@@ -53,8 +53,8 @@ fn library_name(text: &str) -> Result<&'static str> {
 /// The system that a row's heading names last: the column repeats the page's first one.
 fn system(line: Line<'_>) -> &str {
     let headings = line.text("notes").split('>').map(str::trim);
-    let named = headings.filter_map(|heading| heading.split_once("System:").map(|(_, name)| name));
-    named.last().map_or(line.text("gpu"), str::trim)
+    let mut named = headings.filter_map(|heading| heading.strip_prefix("System:"));
+    named.next_back().map_or(line.text("gpu"), str::trim)
 }
 
 fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {

@@ -6,7 +6,7 @@ use foretrain_plan::training::Lora;
 use super::super::case::Case;
 use super::super::machines;
 use super::super::models::Models;
-use super::super::runs::{Read, Runs, left_out};
+use super::super::runs::{Read, Runs, left_out, together};
 use super::super::table::Line;
 use super::{Described, megatron_wish, nvidia_recipe, precision, read, training, whole};
 use crate::validate::roots::Root;
@@ -22,16 +22,10 @@ pub(super) const SET: Runs = Runs::new(
 );
 
 fn cases(root: &Root) -> Result<Option<Read>> {
-    let summary = read(root, "NVIDIA NeMo performance summary", case)?;
-    let launcher = read(root, "NeMo Framework Launcher", case)?;
-    Ok(match (summary, launcher) {
-        (Some(mut all), Some(more)) => {
-            all.cases.extend(more.cases);
-            all.skipped.extend(more.skipped);
-            Some(all)
-        }
-        (one, other) => one.or(other),
-    })
+    Ok(together(
+        read(root, "NVIDIA NeMo performance summary", case)?,
+        read(root, "NeMo Framework Launcher", case)?,
+    ))
 }
 
 /// Two sizes of NeMo's GPT that the library does not list.

@@ -6,7 +6,7 @@ use foretrain_plan::{Sharding, Software};
 use super::super::case::Case;
 use super::super::machines;
 use super::super::models::Models;
-use super::super::runs::{Read, Runs, left_out};
+use super::super::runs::{Read, Runs, left_out, together};
 use super::super::table::Line;
 use super::{Described, devices, megatron_wish, precision, read, training, whole};
 use crate::validate::roots::Root;
@@ -21,16 +21,10 @@ pub(super) const SET: Runs = Runs::new(
 );
 
 fn cases(root: &Root) -> Result<Option<Read>> {
-    let blog = read(root, "AMD Primus projection", case)?;
-    let log = read(root, "hisohara ai-scripts Primus", case)?;
-    Ok(match (blog, log) {
-        (Some(mut all), Some(more)) => {
-            all.cases.extend(more.cases);
-            all.skipped.extend(more.skipped);
-            Some(all)
-        }
-        (one, other) => one.or(other),
-    })
+    Ok(together(
+        read(root, "AMD Primus projection", case)?,
+        read(root, "hisohara ai-scripts Primus", case)?,
+    ))
 }
 
 /// Passes of a replica per step and stage where a row gives no batch.

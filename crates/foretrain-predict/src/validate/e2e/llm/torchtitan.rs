@@ -9,7 +9,7 @@ use foretrain_plan::{Recompute, Sharding, Software, Wish};
 use super::super::case::Case;
 use super::super::machines;
 use super::super::models::Models;
-use super::super::runs::{Read, Runs, left_out};
+use super::super::runs::{Read, Runs, left_out, together};
 use super::super::table::Line;
 use super::{Described, number_after, precision, read, training};
 use crate::validate::roots::Root;
@@ -25,16 +25,10 @@ pub(super) const SET: Runs = Runs::new(
 );
 
 fn cases(root: &Root) -> Result<Option<Read>> {
-    let tables = read(root, "torchtitan benchmark", case)?;
-    let asynchronous = read(root, "torchtitan asyncTP", asynchronous_case)?;
-    Ok(match (tables, asynchronous) {
-        (Some(mut all), Some(more)) => {
-            all.cases.extend(more.cases);
-            all.skipped.extend(more.skipped);
-            Some(all)
-        }
-        (one, other) => one.or(other),
-    })
+    Ok(together(
+        read(root, "torchtitan benchmark", case)?,
+        read(root, "torchtitan asyncTP", asynchronous_case)?,
+    ))
 }
 
 fn library_name(text: &str) -> Result<(&'static str, u32)> {
@@ -92,10 +86,8 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         recompute: Some(recompute(line.text("act_recompute"), layers, pipeline)?),
         ..Wish::default()
     };
-    let compiled = notes.contains("compile;")
-        || notes.contains("Float8;")
-        || pipeline > 1
-        || line.degree("cp").is_some();
+    // All but plain FSDP is compiled, says the source.
+    let plain = notes.contains(": FSDP;");
     let training = training(
         local * u64::from(replicas),
         super::whole(line, "seq_len")?,
@@ -105,7 +97,7 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         model: models.named(name)?,
         cluster: grand_teton()?,
         training,
-        software: Software::named(if compiled { "fsdp-compile" } else { "fsdp" })?,
+        software: Software::named(if plain { "fsdp" } else { "fsdp-compile" })?,
         wish,
     };
     described.case(line)

@@ -4,6 +4,7 @@
 mod configurations;
 mod language;
 mod scaling;
+mod submission;
 
 use foretrain_core::Result;
 
@@ -33,16 +34,8 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &scaling::STABLE_DIFFUSION,
 ];
 
-/// Results; packed where the collection packs them.
 fn results(root: &Root) -> Result<Option<Table>> {
-    match table(root, "measured/e2e_mlperf_training.csv.gz")? {
-        Some(table) => Ok(Some(table)),
-        None => table_unpacked(root),
-    }
-}
-
-fn table_unpacked(root: &Root) -> Result<Option<Table>> {
-    table(root, "measured/e2e_mlperf_training.csv")
+    table(root, "measured/e2e_mlperf_training.csv.gz")
 }
 
 /// Seconds per step, unless the row is marked as no measurement.

@@ -7,17 +7,15 @@ use foretrain_core::{Bytes, Nanos, Result};
 use foretrain_cost::GroupPlacement;
 use foretrain_cost::kernels::KernelModel;
 use foretrain_graph::CollectiveKind;
-use foretrain_hardware::Cluster;
 use foretrain_plan::times::Machine;
 use foretrain_plan::{Layout, Optimiser, Precision, Software, Training};
 use rayon::prelude::*;
 
 use super::super::case::{Case, Quantity};
-use super::super::machines;
 use super::super::models::Models;
 use super::super::runs::{Reasons, left_out};
-use super::super::table::Line;
-use super::{results, step_seconds};
+use super::results;
+use super::submission::Submission;
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{Row, SetOutcome, Skipped};
@@ -95,16 +93,6 @@ pub(super) const STABLE_DIFFUSION: Scaling =
 pub(super) const DLRM: Scaling = of_embeddings("e2e-mlperf-dlrm", "dlrm");
 pub(super) const DLRM_DCNV2: Scaling = of_embeddings("e2e-mlperf-dlrm-dcnv2", "dlrm_dcnv2");
 
-/// A submission.
-#[derive(Clone)]
-struct Submission {
-    devices: u32,
-    batch: u64,
-    seconds: f64,
-    system: String,
-    cluster: Arc<Cluster>,
-}
-
 /// A step to predict from another.
 struct Pair {
     key: String,
@@ -137,7 +125,7 @@ impl ValidationSet for Scaling {
         for line in table.lines().filter(|line| line.text("benchmark") == self.benchmark) {
             let column = |name| line.text(name);
             let key = format!("{} {} {}", column("round"), column("org"), column("accelerator"));
-            match submission(line) {
+            match Submission::of(line) {
                 Ok(submission) => families.entry(key).or_default().push(submission),
                 Err(error) => reasons.add(line.text("accelerator").to_owned(), &error),
             }
@@ -157,29 +145,6 @@ impl ValidationSet for Scaling {
     }
 }
 
-fn submission(line: Line<'_>) -> Result<Submission> {
-    let mut seconds = step_seconds(line)?;
-    let cluster = cluster(line.text("accelerator"), line.degree("accel_per_node"))?;
-    let devices = line.degree("n_accel").ok_or_else(|| left_out("no devices are given"))?;
-    if counts_per_device(line) {
-        seconds /= f64::from(devices);
-    }
-    Ok(Submission {
-        devices,
-        batch: line.whole("global_batch").ok_or_else(|| left_out("the row gives no batch"))?,
-        seconds,
-        system: line.text("system").to_owned(),
-        cluster,
-    })
-}
-
-/// The detector that replaced the first one in round 2.0 logs the rate of one device: only so do
-/// rates and run times of systems of different size agree.
-fn counts_per_device(line: Line<'_>) -> bool {
-    let early = |round: &str| round.starts_with("v0") || round.starts_with("v1");
-    matches!(line.text("benchmark"), "ssd" | "retinanet") && !early(line.text("round"))
-}
-
 /// From the first system of the fewest devices to all that have more.
 fn pairs(key: &str, mut all: Vec<Submission>) -> Vec<Pair> {
     all.sort_by_key(|submission| submission.devices);
@@ -188,37 +153,10 @@ fn pairs(key: &str, mut all: Vec<Submission>) -> Vec<Pair> {
     larger.map(|to| Pair { key: key.to_owned(), from: from.clone(), to }).collect()
 }
 
-/// NVIDIA's machines and PCIe servers; nodes hold as many devices as the row says.
-fn cluster(accelerator: &str, each: Option<u32>) -> Result<Arc<Cluster>> {
-    let upper = accelerator.to_ascii_uppercase();
-    let has = |word: &str| upper.contains(word);
-    let known = match () {
-        () if has("PCIE") && has("A100") => machines::named("pcie-8x-a100")?,
-        () if has("PCIE") && has("H100") => machines::named("pcie-8x-h100")?,
-        () if has("L40S") => machines::named("pcie-8x-l40s")?,
-        () if has("TPU") || has("GAUDI") => {
-            return Err(left_out("its links are not described here"));
-        }
-        () => machines::nvidia(accelerator)?,
-    };
-    let node = &known.node;
-    let each = each.filter(|&each| each > 0).unwrap_or(node.devices);
-    if node.hosts > 1 || each == node.devices {
-        return Ok(known);
-    }
-    let mut cluster = (*known).clone();
-    cluster.node.nics = (node.nics * each).div_ceil(node.devices).max(node.nics.min(1));
-    cluster.node.devices = each;
-    Ok(Arc::new(cluster))
-}
-
 impl Scaling {
     fn row(&self, pair: &Pair) -> Result<Row> {
         let Pair { key, from, to } = pair;
-        let each = |submission: &Submission| {
-            submission.batch as f64 / f64::from(submission.devices.max(1))
-        };
-        if each(from).min(each(to)) < 1.0 {
+        if from.each().min(to.each()) < 1.0 {
             return Err(left_out("devices divide a sample between them, in a way not described"));
         }
         let (predicted, spread) = match self.workload {
@@ -232,7 +170,7 @@ impl Scaling {
                 (scaled(from, exchange(from)?, to, exchange(to)?), EXCHANGED_SPREAD)
             }
         };
-        let equal = (each(to) / each(from) - 1.0).abs() < 0.01;
+        let equal = (to.each() / from.each() - 1.0).abs() < 0.01;
         let group = if equal { "the same batch per device" } else { "another batch per device" };
         Ok(Row {
             group: group.into(),
@@ -318,13 +256,13 @@ impl Exchange {
 fn scaled(from: &Submission, at_from: Exchange, to: &Submission, at_to: Exchange) -> f64 {
     // A step that is nearly all exchange is not taken apart further than to a tenth.
     let computed = (from.seconds - at_from.exposed(from.seconds)).max(0.1 * from.seconds);
-    let each = |submission: &Submission| submission.batch as f64 / f64::from(submission.devices);
-    let computed = computed * each(to) / each(from);
+    let computed = computed * to.each() / from.each();
     computed + at_to.exposed(computed)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::machines;
     use super::*;
 
     fn submission(devices: u32, batch: u64, seconds: f64) -> Submission {

@@ -1,5 +1,7 @@
 //! Sailor's runs on GH200 nodes, from its profiles of layers.
 
+mod described;
+
 use std::collections::BTreeMap;
 
 use foretrain_core::{Bytes, Nanos, Result};
@@ -19,7 +21,7 @@ use crate::validate::report::{Row, SetOutcome, Skipped};
 use crate::validate::roots::Root;
 
 /// All of them, in the order of the report.
-pub(super) const SETS: &[&dyn ValidationSet] = &[&Sailor];
+pub(super) const SETS: &[&dyn ValidationSet] = &[&Sailor, &described::STEPS, &described::MEMORY];
 
 /// Iterations from measured layers.
 struct Sailor;
