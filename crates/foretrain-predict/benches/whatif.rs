@@ -54,6 +54,7 @@ fn bench(c: &mut Criterion) {
         gpus: None,
         scenarios: Vec::new(),
         sweeps: axis.alternatives,
+        lenient: false,
     };
     let graphs = [large_step(50_000)];
     let mut group = c.benchmark_group("whatif");

@@ -28,6 +28,7 @@ fn options(scenarios: &[&str]) -> WhatIfOptions {
         gpus: None,
         scenarios: scenarios.iter().map(|text| Scenario::parse(text).expect("valid")).collect(),
         sweeps: Vec::new(),
+        lenient: false,
     }
 }
 

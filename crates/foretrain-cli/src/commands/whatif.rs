@@ -64,6 +64,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         gpus: options.gpus,
         scenarios,
         sweeps,
+        lenient: false,
     };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.source.options.threads)

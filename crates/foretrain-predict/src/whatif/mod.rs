@@ -47,6 +47,9 @@ pub struct WhatIfOptions {
     pub scenarios: Vec<Scenario>,
     /// Scenarios that are answered without it.
     pub sweeps: Vec<Scenario>,
+    /// Scenarios that cannot be made are left out with their reason; else the first of them is an
+    /// error. The standard list always is.
+    pub lenient: bool,
 }
 
 /// Answers scenarios about a job recorded on one or more ranks.
@@ -108,7 +111,7 @@ fn answer(start: Start, catalogue: &Catalogue, options: &WhatIfOptions) -> Resul
         .collect::<Result<_>>()?;
     drop(start);
     let stage = Stage::new(&settings, bases, &predict);
-    let (baseline, results) = stage.outcomes(&asked, is_standard)?;
+    let (baseline, results) = stage.outcomes(&asked, is_standard || options.lenient)?;
     let before = baseline.step_time.value;
     let mut found = Vec::with_capacity(results.len());
     let mut left_out = Vec::new();

@@ -1,0 +1,64 @@
+//! Plans from recordings.
+
+mod support;
+
+use foretrain_hardware::Catalogue;
+use foretrain_predict::PredictOptions;
+use foretrain_predict::plan::{RecordedPlanOptions, plan};
+use foretrain_predict::whatif::WhatIfOptions;
+use foretrain_testkit::JobSpec;
+
+use support::recordings;
+
+fn options(gpus: &[u32], strategies: &[&str]) -> RecordedPlanOptions {
+    let cluster = Catalogue::builtin().cluster("aws-p4d").expect("known");
+    RecordedPlanOptions {
+        asked: WhatIfOptions {
+            predict: PredictOptions {
+                recorded_on: Some(cluster.clone()),
+                ..PredictOptions::default()
+            },
+            cluster: Some(cluster),
+            gpus: None,
+            scenarios: Vec::new(),
+            sweeps: Vec::new(),
+            lenient: false,
+        },
+        gpus: gpus.to_vec(),
+        strategies: strategies.iter().map(|text| (*text).to_owned()).collect(),
+    }
+}
+
+#[test]
+fn every_size_has_every_strategy_ranked() {
+    let job = recordings(&JobSpec::default());
+    let catalogue = Catalogue::builtin();
+    let answer = plan(&job, catalogue, &options(&[8, 32], &[])).expect("a plan");
+    for gpus in [8, 32] {
+        let of_size: Vec<_> =
+            answer.choices.iter().filter(|choice| choice.outcome.gpus == gpus).collect();
+        assert!(of_size.len() > 6, "{gpus}: {}", of_size.len());
+        assert!((of_size[0].of_best - 1.0).abs() < 1e-12 && of_size[0].ties);
+        assert!(
+            of_size.windows(2).all(|pair| {
+                pair[0].outcome.throughput.value >= pair[1].outcome.throughput.value
+            })
+        );
+    }
+    // What the runner-up spends more adds up to what it is slower.
+    let (best, other) = (&answer.choices[0], &answer.choices[1]);
+    let why = foretrain_predict::plan::RecordedPlan::why(best, other);
+    let sum: foretrain_core::Nanos = why.iter().map(|(_, more)| *more).sum();
+    let slower = other.outcome.breakdown.total() - best.outcome.breakdown.total();
+    assert_eq!(sum, slower);
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused() {
+    let job = recordings(&JobSpec::default());
+    let catalogue = Catalogue::builtin();
+    assert!(plan(&job, catalogue, &options(&[], &[])).is_err());
+    assert!(plan(&job, catalogue, &options(&[0], &[])).is_err());
+    let error = plan(&job, catalogue, &options(&[8], &["zero-9"])).unwrap_err();
+    assert!(error.to_string().contains("zero"), "{error}");
+}
