@@ -9,6 +9,7 @@ pub mod inspect;
 pub mod inspect_graph;
 pub mod interference;
 mod joint;
+pub mod kernels;
 pub mod primitives;
 pub mod recording;
 pub mod replay;

@@ -7,6 +7,7 @@ pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
 pub(crate) mod interference;
+pub(crate) mod kernels;
 mod logs;
 pub(crate) mod predict;
 pub(crate) mod primitives;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     CalibrateCollectives(Box<calibrate::Options>),
     CalibratePrimitives(primitives::Options),
     CalibrateInterference(Box<interference::Options>),
+    CalibrateKernels(kernels::Options),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
@@ -62,6 +64,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::CalibrateInterference(options) => interference::calibrate(&options, output),
+        Command::CalibrateKernels(options) => kernels::run(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),

@@ -14,6 +14,7 @@ mod hardware;
 mod inspect;
 mod inspect_graph;
 mod interference;
+mod kernels;
 mod nccl;
 mod predict;
 mod primitives;
@@ -45,6 +46,9 @@ pub use inspect_graph::{
     OperationReport,
 };
 pub use interference::{CalibrateInterferenceReport, HeldOutReport};
+pub use kernels::{
+    CalibrateKernelsReport, KernelCorrectionReport, LeftOutKernelsReport, OddKernelReport,
+};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -70,10 +74,11 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 13] = [
+pub const ANSWERS: [&str; 14] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
+    "calibrate-kernels",
     "collectives",
     "hardware",
     "inspect",
@@ -106,6 +111,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
         "calibrate-primitives" => generator.into_root_schema_for::<CalibratePrimitivesReport>(),
         "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
+        "calibrate-kernels" => generator.into_root_schema_for::<CalibrateKernelsReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

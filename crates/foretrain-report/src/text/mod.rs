@@ -11,6 +11,7 @@ mod hardware;
 mod inspect;
 mod inspect_graph;
 mod interference;
+mod kernels;
 mod ledger;
 mod nccl;
 mod owners;
@@ -34,6 +35,7 @@ pub use hardware::{
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use interference::calibrate_interference;
+pub use kernels::calibrate_kernels;
 pub use predict::{PredictView, predict};
 pub use primitives::calibrate_primitives;
 pub use scaling::scaling;
