@@ -9,6 +9,7 @@ mod graphs;
 mod help;
 mod interference;
 mod json;
+mod kernels;
 mod nccl_log;
 mod network;
 mod primitives;

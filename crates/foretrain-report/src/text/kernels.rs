@@ -29,7 +29,7 @@ pub fn calibrate_kernels(
     }
     sheet.field("products", &report.samples.to_string());
     let (before, after) = (percent(report.error_before), percent(report.error_after));
-    sheet.field("median error", &format!("{before} by the shipped curves, {after} corrected"));
+    sheet.field("error", &format!("{before} by the shipped curves, {after} corrected (medians)"));
     sheet.blank();
     corrections(&report.corrections, &mut sheet);
     if !report.odd.is_empty() {
