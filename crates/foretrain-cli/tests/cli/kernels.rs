@@ -20,8 +20,7 @@ NVIDIA A100-SXM4-80GB,bf16,0,8192,2048,340
 #[test]
 fn a_page_a_file_and_json_of_a_sweep() {
     let home = tempfile::tempdir().unwrap();
-    let (sweep, file) = (home.path().join("sweep.csv"), home.path().join("kernels.toml"));
-    write(&sweep, SWEEP);
+    let (sweep, file) = (write(home.path(), "sweep.csv", SWEEP), home.path().join("kernels.toml"));
     let verb = ["calibrate", "kernels", text(&sweep)];
     let page = answer(&verb);
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
@@ -43,11 +42,10 @@ fn a_page_a_file_and_json_of_a_sweep() {
 #[test]
 fn another_device_s_times_are_refused() {
     let home = tempfile::tempdir().unwrap();
-    let sweep = home.path().join("sweep.csv");
-    write(&sweep, SWEEP);
-    let said = complaint(&["calibrate", "kernels", text(&sweep), "--device", "t4"]);
+    let sweep = write(home.path(), "sweep.csv", SWEEP);
+    let said = complaint(&["calibrate", "kernels", text(&sweep), "--device", "t4"], home.path());
     assert!(said.contains("faster than t4 can be") && said.contains("--device"), "{said}");
-    write(&sweep, &SWEEP.replace("NVIDIA A100-SXM4-80GB", "XPU 9"));
-    let said = complaint(&["calibrate", "kernels", text(&sweep)]);
+    let sweep = write(home.path(), "other.csv", SWEEP.replace("NVIDIA A100-SXM4-80GB", "XPU 9"));
+    let said = complaint(&["calibrate", "kernels", text(&sweep)], home.path());
     assert!(said.contains("no device \"XPU 9\""), "{said}");
 }

@@ -18,7 +18,7 @@ const TEXT: &str = include_str!("../../data/kernels.toml");
 
 /// Further error where the library, its version or the power limit are not the source's: products of
 /// other people differ by about this much (the sets `kernels-*-other-source`).
-const OTHER_PRODUCTS: f64 = 0.1;
+const OTHER_PRODUCTS: f64 = 0.08;
 /// The same of other kernels. What memory-bound kernels of other libraries differ by is more than
 /// any interval of use could hold.
 const OTHER_KERNELS: f64 = 0.06;
