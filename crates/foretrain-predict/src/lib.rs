@@ -10,6 +10,7 @@ pub mod inspect_graph;
 pub mod interference;
 mod joint;
 pub mod plan;
+pub mod kernels;
 pub mod primitives;
 pub mod recording;
 pub mod replay;

@@ -11,7 +11,7 @@ use super::primitives::Primitives;
 use super::values;
 use crate::commands::Command;
 use crate::commands::calibrate::Options;
-use crate::commands::interference;
+use crate::commands::{interference, kernels};
 
 #[derive(Debug, Args)]
 pub(super) struct Calibrate {
@@ -28,6 +28,37 @@ enum What {
     Primitives(Primitives),
     /// Fit how computation and communication, or jobs on one device, slow each other down.
     Interference(Interference),
+    /// Bring the shipped kernel times in line with a sweep of matrix products or a recording.
+    Kernels(Kernels),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A sweep is a table with titles or one JSON object per line: m, n, k, dtype and a time (time_us,
+latency_ms, ...) or a rate (tflops).
+
+Examples:
+  foretrain calibrate kernels sweep.csv --device h100-sxm5-80gb -o kernels.toml
+  foretrain calibrate kernels rank0.pt.trace.json.gz -o kernels.toml")]
+struct Kernels {
+    /// A sweep (.csv, .tsv, .txt, .jsonl, .ndjson), or a profiler trace with recorded shapes.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The device that was measured, if the file does not tell (see `foretrain hardware list`).
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Take only rows of a sweep whose device, GPU or system is called so.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Write the corrections to this file. The report goes to standard output.
+    #[arg(id = "out", short = 'o', long = "out", value_name = "FILE", help_heading = "Output")]
+    keep: Option<PathBuf>,
+    /// Replace the file if there is one.
+    #[arg(long, requires = "out", help_heading = "Output")]
+    force: bool,
+    /// Catalogue file with further devices, nodes and clusters; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    hardware: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -112,6 +143,7 @@ impl From<Calibrate> for Command {
             What::Collectives(args) => (*args).into(),
             What::Primitives(args) => args.into(),
             What::Interference(args) => Self::CalibrateInterference(Box::new(args.into())),
+            What::Kernels(args) => Self::CalibrateKernels(args.into()),
         }
     }
 }
@@ -144,6 +176,19 @@ impl From<Interference> for interference::Options {
         Self {
             from,
             licence: args.licence,
+            keep: args.keep,
+            force: args.force,
+            hardware: args.hardware,
+        }
+    }
+}
+
+impl From<Kernels> for kernels::Options {
+    fn from(args: Kernels) -> Self {
+        Self {
+            file: args.file,
+            device: args.device,
+            only: args.only,
             keep: args.keep,
             force: args.force,
             hardware: args.hardware,

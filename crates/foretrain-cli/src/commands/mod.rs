@@ -7,6 +7,7 @@ pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
 pub(crate) mod interference;
+pub(crate) mod kernels;
 mod logs;
 mod models;
 pub(crate) mod predict;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     CalibrateCollectives(Box<calibrate::Options>),
     CalibratePrimitives(primitives::Options),
     CalibrateInterference(Box<interference::Options>),
+    CalibrateKernels(kernels::Options),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
@@ -70,6 +72,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::CalibrateInterference(options) => interference::calibrate(&options, output),
+        Command::CalibrateKernels(options) => kernels::run(&options, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),

@@ -10,6 +10,7 @@ mod help;
 mod interference;
 mod json;
 mod models;
+mod kernels;
 mod nccl_log;
 mod network;
 mod primitives;

@@ -16,6 +16,13 @@ use super::relative::kinship;
 
 const TEXT: &str = include_str!("../../data/kernels.toml");
 
+/// Further error where the library, its version or the power limit are not the source's: products of
+/// other people differ by about this much (the sets `kernels-*-other-source`).
+const OTHER_PRODUCTS: f64 = 0.08;
+/// The same of other kernels. What memory-bound kernels of other libraries differ by is more than
+/// any interval of use could hold.
+const OTHER_KERNELS: f64 = 0.06;
+
 /// Further error of a backward pass that is a forward one times another device's ratio.
 const BACKWARD_BY_RATIO: f64 = 0.15;
 
@@ -112,7 +119,7 @@ impl Book {
         class: Class,
         own: Own,
     ) -> Option<Found<GemmCurve>> {
-        let mut found = nearest(&self.gemm, class, device, own)?;
+        let mut found = nearest(&self.gemm, class, device, own, OTHER_PRODUCTS)?;
         if found.from.owner != device.name {
             found.curve.efficiency *= self.best_ratio(device, found.from.owner, class);
             found.curve.efficiency = found.curve.efficiency.min(1.0);
@@ -127,11 +134,11 @@ impl Book {
         pass: Pass,
         own: Own,
     ) -> Option<Found<AttentionCurve>> {
-        let forward = nearest(&self.attention, Pass::Forward, device, own)?;
+        let forward = nearest(&self.attention, Pass::Forward, device, own, OTHER_KERNELS)?;
         if pass == Pass::Forward {
             return Some(forward);
         }
-        let backward = nearest(&self.attention, Pass::Backward, device, own)?;
+        let backward = nearest(&self.attention, Pass::Backward, device, own, OTHER_KERNELS)?;
         if backward.from.owner == forward.from.owner {
             return Some(backward);
         }
@@ -146,7 +153,7 @@ impl Book {
         kind: CurveKind,
         own: Own,
     ) -> Option<Found<MemoryCurve>> {
-        nearest(&self.memory, kind, device, own)
+        nearest(&self.memory, kind, device, own, OTHER_KERNELS)
     }
 
     /// What the source of a device's own curve measures around a product.
@@ -188,26 +195,33 @@ fn around<K: Copy + PartialEq, C>(entries: &[Entry<K, C>], of: K, device: &Devic
     entry(entries, of, &device.name).map_or_else(Around::default, |entry| entry.around)
 }
 
-/// The device's own curve or its nearest relative's.
+/// The device's own curve or its nearest relative's, with a further error on top of its fit's.
 fn nearest<K: Copy + PartialEq, C: Copy>(
     entries: &'static [Entry<K, C>],
     of: K,
     device: &Device,
     own: Own,
+    further_error: f64,
 ) -> Option<Found<C>> {
-    let found = |entry: &'static Entry<K, C>, spread, basis| Found {
+    let found = |entry: &'static Entry<K, C>, borrowed, basis| Found {
         curve: entry.curve,
-        from: Origin { spread, basis, owner: &entry.device, fit: &entry.fit, corrected: None },
+        from: Origin {
+            spread: entry.spread.and(further_error).and(borrowed),
+            basis,
+            owner: &entry.device,
+            fit: &entry.fit,
+            corrected: None,
+        },
     };
     if let (Own::Used, Some(entry)) = (own, entry(entries, of, &device.name)) {
-        return Some(found(entry, entry.spread, Basis::Fitted));
+        return Some(found(entry, 0.0, Basis::Fitted));
     }
     let catalogue = Catalogue::builtin();
     let others = entries.iter().filter(|entry| entry.of == of && entry.device != device.name);
     let kin = others
         .filter_map(|entry| Some((entry, kinship(device, catalogue.device(&entry.device).ok()?))));
     let (entry, kin) = kin.min_by(|a, b| a.1.distance.total_cmp(&b.1.distance))?;
-    Some(found(entry, entry.spread.and(kin.further_error), Basis::Borrowed))
+    Some(found(entry, kin.further_error, Basis::Borrowed))
 }
 
 /// Whether a shape of a source table was held out of the fits: one in five, by a hash of its sizes

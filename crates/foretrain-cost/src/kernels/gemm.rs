@@ -100,7 +100,9 @@ impl GemmTimer {
         for tile in &self.tiles {
             let tiles = up(m / tile.rows) * up(n / tile.columns) * batch;
             for (parts, terms) in SPLITS.into_iter().zip(terms) {
-                if parts > 1.0 && terms < LEAST_PART {
+                // Whole waves of the split sums alone would be no faster: so is nothing that follows.
+                let ideal = tiles * k * tile.seconds_per_term / self.limits.processors;
+                if parts > 1.0 && (terms < LEAST_PART || ideal + parts * sums >= best) {
                     break;
                 }
                 let waves = up(tiles * parts / self.limits.processors);

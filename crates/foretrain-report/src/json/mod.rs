@@ -15,6 +15,7 @@ mod inspect;
 mod inspect_graph;
 mod interference;
 mod models;
+mod kernels;
 mod nccl;
 mod predict;
 mod primitives;
@@ -48,6 +49,9 @@ pub use inspect_graph::{
 };
 pub use interference::{CalibrateInterferenceReport, HeldOutReport};
 pub use models::{ModelLayerReport, ModelOperationReport, ModelReport, ModelsReport};
+pub use kernels::{
+    CalibrateKernelsReport, KernelCorrectionReport, LeftOutKernelsReport, OddKernelReport,
+};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -79,10 +83,11 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 17] = [
+pub const ANSWERS: [&str; 18] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
+    "calibrate-kernels",
     "collectives",
     "hardware",
     "inspect",
@@ -119,6 +124,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-collectives" => generator.into_root_schema_for::<CalibrateCollectivesReport>(),
         "calibrate-primitives" => generator.into_root_schema_for::<CalibratePrimitivesReport>(),
         "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
+        "calibrate-kernels" => generator.into_root_schema_for::<CalibrateKernelsReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
