@@ -35,12 +35,14 @@ fn check(model: &Model, sequence: Option<u64>) -> Read<()> {
         (Sample::Fixed, Some(_)) => Err(InputError::new(format!(
             "--sequence for {}, whose samples are no sequences",
             model.name
-        ))),
+        ))
+        .hint("leave it out")),
         (Sample::Tokens { longest: Some(longest), .. }, Some(sequence)) if sequence > longest => {
             Err(InputError::new(format!(
                 "{sequence} tokens; {} has positions for {longest}",
                 model.name
-            )))
+            ))
+            .hint("take fewer, or a model without learned positions"))
         }
         _ => Ok(()),
     }

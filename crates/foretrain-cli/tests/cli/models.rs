@@ -55,18 +55,22 @@ fn the_examples_are_shown() {
 fn mistakes_are_said_in_a_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    write(here, "broken.toml", "[transformer]\nlayers = 2\nhidden = 64\nheads = 4\nvocab = 100\n");
-    write(here, "config.json", "{\"model_type\": \"lamma\"}");
-    write(here, "cut.onnx", b"\x08\x07\x3a\xff\x01\x0a");
-    let said = [
-        complaint(&["models", "lama-3-8b"], here),
-        complaint(&["models", "nowhere.onnx"], here),
-        complaint(&["models", "broken.toml"], here),
-        complaint(&["models", "config.json"], here),
-        complaint(&["models", "cut.onnx"], here),
-        complaint(&["models", "gpt-2", "--sequence", "4096"], here),
-        complaint(&["models", "resnet-50", "--sequence", "4096"], here),
+    let broken = "[transformer]\nlayers = 2\nhidden = 64\nheads = 4\nvocab = 100\n";
+    let files = [
+        write(here, "broken.toml", broken),
+        write(here, "config.json", "{\"model_type\": \"lamma\"}"),
+        write(here, "cut.onnx", b"\x08\x07\x3a\xff\x01\x0a"),
+        here.join("nowhere.onnx"),
     ];
+    let mut said: Vec<String> =
+        files.iter().map(|file| complaint(&["models", text(file)], here)).collect();
+    for arguments in [
+        &["models", "lama-3-8b"][..],
+        &["models", "gpt-2", "--sequence", "4096"],
+        &["models", "resnet-50", "--sequence", "4096"],
+    ] {
+        said.push(complaint(arguments, here));
+    }
     insta::assert_snapshot!("models_mistakes", said.join("\n"));
     assert_eq!(run(&["models", "gpt-2", "--sequence", "0"]).code, 2);
 }

@@ -91,7 +91,7 @@ impl Gathered {
     }
 
     fn has_weights(&self) -> bool {
-        self.ops.iter().any(|(op, _)| op.parameters() > 0)
+        self.ops.iter().any(|(op, _)| !op.parameters.is_empty())
     }
 
     fn close(&mut self) {

@@ -3,7 +3,7 @@
 use super::message::NodeProto;
 use super::shape::{Shape, keeps_shape, numbers};
 use super::values::{Values, Weight};
-use crate::model::{Conv2d, Elementwise, Norm, Op, OpKind, SelfAttention, Split};
+use crate::model::{Conv2d, Elementwise, Norm, Op, OpKind, Parameter, SelfAttention, Split};
 
 /// What a node does to a sample.
 pub(super) struct Step {
@@ -58,7 +58,7 @@ fn add_parameters(op: &mut Op, node: &NodeProto, values: &mut Values) {
         let Some(weight) = values.weight(input).cloned() else { continue };
         let name = if at < 2 && op.parameters.is_empty() { "weight" } else { "bias" };
         match values.count(&weight) {
-            Some(elements) => *op = op.clone().with(name, elements, false),
+            Some(elements) => op.parameters.push(Parameter { name, elements, divided: false }),
             None => op.tied = true,
         }
     }

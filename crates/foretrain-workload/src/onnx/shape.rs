@@ -5,9 +5,15 @@ use super::message::NodeProto;
 /// A shape with the batch dimension, all of it known.
 pub(super) type Shape = Vec<u64>;
 
+/// No tensor has more; lists of axes are no longer either.
+const MOST_DIMENSIONS: usize = 64;
+
 /// Numbers in a tensor; `None` beyond any tensor's size.
 pub(super) fn numbers(shape: &[u64]) -> Option<u64> {
     const MOST: u64 = 1 << 48;
+    if shape.len() > MOST_DIMENSIONS {
+        return None;
+    }
     shape
         .iter()
         .try_fold(1_u64, |product, side| product.checked_mul(*side))
@@ -30,7 +36,8 @@ impl<'a> Operands<'a> {
     /// From an attribute in older versions of an operation, an operand in newer ones.
     fn list(&self, attribute: &str, operand: usize) -> Option<&'a [i64]> {
         let list = self.node.ints(attribute);
-        if list.is_empty() { self.integers.get(operand).copied().flatten() } else { Some(list) }
+        let list = if list.is_empty() { self.integers.get(operand).copied()?? } else { list };
+        (list.len() <= MOST_DIMENSIONS).then_some(list)
     }
 
     /// The shape of the first result; `None` where it does not follow.
@@ -103,7 +110,8 @@ impl<'a> Operands<'a> {
         for (at, (&size, &window)) in inner.iter().zip(kernel).enumerate() {
             let stride = of("strides", at, 1)?.max(1);
             let spread = of("dilations", at, 1)?;
-            let window = u64::try_from(window).ok()?.checked_sub(1)?.checked_mul(spread)? + 1;
+            let window =
+                u64::try_from(window).ok()?.checked_sub(1)?.checked_mul(spread)?.checked_add(1)?;
             let pads = of("pads", at, 0)?.checked_add(of("pads", at + inner.len(), 0)?)?;
             shape.push(if same {
                 size.div_ceil(stride)

@@ -205,3 +205,19 @@ fn damaged_files_are_refused_with_the_place() {
     let huge = [huge, field(5, &shape.encode_to_vec())].concat();
     assert!(parse(Cursor::new(field(7, &huge)), "huge").is_err());
 }
+
+/// A byte that is wrong gives another model or an error.
+#[test]
+fn no_single_byte_does_harm() {
+    let file = convolutional("8").file();
+    for at in 0..file.len() {
+        for change in [0x01, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[at] ^= change;
+            if let Ok(model) = parse(Cursor::new(damaged), "damaged") {
+                assert!(model.forward(None).get().is_finite());
+                assert_eq!(model.profile(None).parameters(), model.parameters());
+            }
+        }
+    }
+}

@@ -11,6 +11,9 @@ use super::shape::{Operands, Shape, numbers};
 /// What a symbolic dimension that is not the batch is taken to be.
 const USUAL: u64 = 128;
 
+/// More of them would not be read.
+const MOST_ASSUMPTIONS: usize = 50;
+
 /// A trainable tensor, maybe turned or reshaped.
 #[derive(Clone)]
 pub(super) struct Weight {
@@ -104,7 +107,7 @@ impl Values {
 
     pub(super) fn assume(&mut self, what: impl Into<String>) {
         let what = what.into();
-        if !self.assumed.contains(&what) {
+        if self.assumed.len() < MOST_ASSUMPTIONS && !self.assumed.contains(&what) {
             self.assumed.push(what);
         }
     }

@@ -76,6 +76,7 @@ impl Describes for Layers<'_> {
                 Sample::Pair { source: length(source)?, target: length(target)? }
             }
         };
+        within("the number of layers", self.layers.len() as u64, 1, limits::LAYERS)?;
         let mut blocks: Vec<Block> = Vec::new();
         for layer in self.layers {
             if blocks.iter().any(|block| block.layer.name == layer.name) {

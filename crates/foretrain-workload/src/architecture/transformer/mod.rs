@@ -54,7 +54,7 @@ impl Transformer {
             embedding: Embedding { positions, dropout: true, ..Embedding::of(vocabulary, hidden) },
             final_norm: true,
             head: Head::Language { tied: true, bias: false, soft_cap: false },
-            sequence: positions.max(1),
+            sequence: if positions > 0 { positions } else { 2048 },
         }
     }
 
