@@ -181,7 +181,7 @@ fn cautions(layout: &Layout, step: &Step) -> Vec<String> {
     notes
 }
 
-fn cost(cluster: &Cluster, devices: u64, step: Nanos) -> Cost {
+pub(crate) fn cost(cluster: &Cluster, devices: u64, step: Nanos) -> Cost {
     let node = &cluster.node;
     let per_node = u64::from(node.devices.max(1));
     let nodes = devices.div_ceil(per_node) as f64;
