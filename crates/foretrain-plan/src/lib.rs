@@ -5,6 +5,7 @@
 pub mod advice;
 pub mod check;
 pub mod cut;
+pub mod detailed;
 pub mod estimate;
 pub mod graph;
 pub mod horizon;

@@ -17,7 +17,8 @@
 //! | [`sim`] | the discrete-event engine: step graphs to timelines |
 //! | [`rewrite`] | passes over graphs: gradient buckets, other sizes |
 //! | [`workload`] | models by architecture: parameters, layers, step graphs without a trace |
-//! | [`predict`] | the answers |
+//! | [`plan`] | what a parallel layout of a described model costs, and which one to run |
+//! | [`predict`] | the answers from recordings |
 //! | [`report`] | answers as tables and JSON |
 //!
 //! # Example
@@ -77,6 +78,7 @@ pub use foretrain_graph as graph;
 pub use foretrain_hardware as hardware;
 pub use foretrain_ingest as ingest;
 pub use foretrain_measure as measure;
+pub use foretrain_plan as plan;
 pub use foretrain_predict as predict;
 pub use foretrain_report as report;
 pub use foretrain_rewrite as rewrite;

@@ -40,6 +40,8 @@ pub struct Rates {
     devices: f64,
     /// Tokens (or samples) of a step.
     pub tokens: f64,
+    /// Whether these are samples.
+    pub in_samples: bool,
     model_flops: f64,
     peak: Option<f64>,
     hourly: Cost,
@@ -52,6 +54,7 @@ impl Rates {
         Self {
             devices: f64::from(devices),
             tokens: tokens_per_sample(model, training) * training.global_batch as f64,
+            in_samples: matches!(model.sample, foretrain_workload::model::Sample::Fixed),
             model_flops: model_flops(model, training),
             peak: peak.map(foretrain_core::FlopRate::get).filter(|&peak| peak > 0.0),
             hourly: cost(cluster, u64::from(devices), Nanos::from_millis(3_600_000)),

@@ -10,11 +10,13 @@ mod calibrate;
 mod collective_log;
 mod collectives;
 mod common;
+mod estimate;
 mod hardware;
 mod inspect;
 mod inspect_graph;
 mod interference;
 mod nccl;
+mod plan;
 mod predict;
 mod primitives;
 mod scaling;
@@ -35,6 +37,10 @@ pub use collectives::{
     LeftOutReport, PlateauReport, PredictedRowReport, SettingReport, SweepReport, UncomparedReport,
 };
 pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
+pub use estimate::{
+    AdviceReport, EstimateReport, HorizonReport, LayoutReport, MemoryItemReport, PartReport,
+    PipelineReport, RangeBytes, RemediesReport, StageMemoryReport, StageTimeReport, TrainingReport,
+};
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
     ActivityReport, CollectiveUseReport, InspectReport, RankClockReport, RankReport, SpreadReport,
@@ -46,6 +52,10 @@ pub use inspect_graph::{
 };
 pub use interference::{CalibrateInterferenceReport, HeldOutReport};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
+pub use plan::{
+    AtBatchReport, CandidateReport, CrossoverReport, ExplainedReport, FrontReport,
+    LeftOutPlaceReport, NeedsReport, PlaceReport, PlanReport, RivalReport, SensitivityReport,
+};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
@@ -70,15 +80,17 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 13] = [
+pub const ANSWERS: [&str; 15] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
     "collectives",
+    "estimate",
     "hardware",
     "inspect",
     "inspect-graph",
     "inspect-log",
+    "plan",
     "predict",
     "scaling",
     "strategies",
@@ -107,11 +119,13 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-primitives" => generator.into_root_schema_for::<CalibratePrimitivesReport>(),
         "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
+        "estimate" => generator.into_root_schema_for::<EstimateReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
+        "plan" => generator.into_root_schema_for::<PlanReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "scaling" => generator.into_root_schema_for::<ScalingReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),
