@@ -12,6 +12,8 @@ use foretrain::rewrite::strategy::Strategy;
 
 use super::calibrate::Calibrate;
 use super::collectives::Collectives;
+use super::estimate::Estimate;
+use super::plan::Plan;
 use super::read::Traces;
 use super::scaling::Scaling;
 use super::values;
@@ -33,6 +35,11 @@ pub(super) enum Verb {
     Whatif(Box<WhatIf>),
     /// Judge measured scaling without a trace: what limits it, what would help, other sizes.
     Scaling(Box<Scaling>),
+    /// Estimate a parallel layout of a model without a trace: step time, MFU, memory, cost, and where
+    /// each millisecond goes.
+    Estimate(Box<Estimate>),
+    /// Find the layout to run: every legal one, ranked, and why the best wins.
+    Plan(Box<Plan>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
@@ -233,6 +240,8 @@ impl From<Verb> for Command {
             Verb::Predict(args) => Self::Predict(Box::new((*args).into())),
             Verb::Whatif(args) => Self::WhatIf(Box::new((*args).into())),
             Verb::Scaling(args) => Self::Scaling(Box::new((*args).into())),
+            Verb::Estimate(args) => Self::Estimate(Box::new((*args).into())),
+            Verb::Plan(args) => Self::Plan((*args).into()),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),
