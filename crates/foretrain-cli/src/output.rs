@@ -47,6 +47,11 @@ impl Output {
         self.common.json
     }
 
+    /// The file that the answer goes to, if one was asked for.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.common.out.as_deref()
+    }
+
     /// Whether to draw progress: wanted, and somebody looks.
     pub(crate) fn progress(&self) -> bool {
         self.common.progress && io::stderr().is_terminal()

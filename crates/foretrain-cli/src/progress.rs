@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use foretrain::ingest::Progress;
+use foretrain::plan::plan::Progress as SearchProgress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Progress over the bytes of all files.
@@ -99,6 +100,46 @@ impl Stages {
 }
 
 impl Drop for Stages {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Progress of a search, with the best so far.
+pub(crate) struct Searching {
+    bar: Option<ProgressBar>,
+}
+
+impl Searching {
+    pub(crate) fn new(shown: bool) -> Self {
+        let bar = shown.then(|| {
+            let bar = ProgressBar::new(0);
+            bar.set_style(styled("{prefix} [{bar:20}] {pos} of {len} {eta}  {wide_msg}"));
+            bar
+        });
+        Self { bar }
+    }
+
+    /// The search on one cluster and size has moved on.
+    pub(crate) fn at(&self, cluster: &str, devices: u32, so_far: &SearchProgress) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_prefix(format!("{devices} x {cluster}"));
+        bar.set_length(so_far.all as u64);
+        bar.set_position(so_far.done as u64);
+        let best = so_far.best.as_ref();
+        bar.set_message(best.map_or_else(String::new, |(layout, time)| {
+            format!("best {:.1} ms: {layout}", time.millis_f64())
+        }));
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Searching {
     fn drop(&mut self) {
         self.finish();
     }

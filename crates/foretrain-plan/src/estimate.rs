@@ -24,6 +24,8 @@ pub struct Answer {
     pub time: Estimate<Nanos>,
     /// Tokens (or samples, for models without a sequence) of a step.
     pub tokens: f64,
+    /// Whether these are samples.
+    pub in_samples: bool,
     /// Model FLOPs of a step: three times those of a forward pass over the global batch. Attention
     /// counts the pairs of tokens that the mask lets see each other; recomputation counts nothing.
     pub model_flops: f64,
@@ -130,6 +132,7 @@ impl Job<'_> {
             step,
             time,
             tokens,
+            in_samples: matches!(self.model.sample, Sample::Fixed),
             model_flops,
             mfu,
             memory,
@@ -181,7 +184,7 @@ fn cautions(layout: &Layout, step: &Step) -> Vec<String> {
     notes
 }
 
-fn cost(cluster: &Cluster, devices: u64, step: Nanos) -> Cost {
+pub(crate) fn cost(cluster: &Cluster, devices: u64, step: Nanos) -> Cost {
     let node = &cluster.node;
     let per_node = u64::from(node.devices.max(1));
     let nodes = devices.div_ceil(per_node) as f64;

@@ -2,16 +2,21 @@
 //!
 //! *Architecture invariant:* no recording is needed; a figure without measurement says so.
 
+pub mod advice;
 pub mod calibrate;
 pub mod check;
 pub mod cut;
+pub mod detailed;
 pub mod estimate;
 pub mod graph;
+pub mod horizon;
 pub mod layout;
 pub mod lower;
 pub mod memory;
 pub mod pipeline;
 pub mod plan;
+pub mod rhythm;
+pub mod scenario;
 pub mod software;
 pub mod step;
 pub mod times;

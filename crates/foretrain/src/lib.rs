@@ -17,8 +17,8 @@
 //! | [`sim`] | the discrete-event engine: step graphs to timelines |
 //! | [`rewrite`] | passes over graphs: gradient buckets, other sizes |
 //! | [`workload`] | models by architecture: parameters, layers, step graphs without a trace |
-//! | [`plan`] | parallel layouts of models without a recording; Varuna |
-//! | [`predict`] | the answers |
+//! | [`plan`] | what a parallel layout of a described model costs, and which one to run |
+//! | [`predict`] | the answers from recordings |
 //! | [`report`] | answers as tables and JSON |
 //!
 //! # Example

@@ -2,6 +2,10 @@
 
 mod calibrate;
 mod collectives;
+mod estimate;
+mod job;
+mod plan;
+mod planning;
 mod primitives;
 mod read;
 mod scaling;
@@ -90,6 +94,17 @@ pub(crate) fn parse() -> Result<(Common, Command), ExitCode> {
     let out = cli.global.out.filter(|_| !cli.verb.keeps_a_file());
     let common = Common { json: cli.global.json, out, progress: !cli.global.no_progress, colour };
     Ok((common, cli.verb.into()))
+}
+
+/// Every value once, as they come.
+fn once<T: PartialEq>(values: Vec<Vec<T>>) -> Vec<T> {
+    let mut found: Vec<T> = Vec::new();
+    for value in values.into_iter().flatten() {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
 }
 
 /// The completion script for a shell.

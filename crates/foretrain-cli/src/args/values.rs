@@ -52,7 +52,7 @@ pub(super) fn hinted<T: FromStr<Err = InputError>>(text: &str) -> Result<T, Stri
     text.parse().map_err(advised)
 }
 
-fn advised(error: InputError) -> String {
+pub(super) fn advised(error: InputError) -> String {
     [&[error.to_string()], error.hints()].concat().join("; ")
 }
 

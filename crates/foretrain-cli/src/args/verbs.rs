@@ -12,6 +12,8 @@ use foretrain::rewrite::strategy::Strategy;
 
 use super::calibrate::Calibrate;
 use super::collectives::Collectives;
+use super::estimate::Estimate;
+use super::plan::Plan;
 use super::read::Traces;
 use super::scaling::Scaling;
 use super::values;
@@ -37,6 +39,11 @@ pub(super) enum Verb {
     /// Plan pipelines on preemptible GPUs from micro-benchmarks, as Varuna does, and follow the GPUs
     /// that there are.
     Varuna(Varuna),
+    /// Estimate a parallel layout of a model without a trace: step time, MFU, memory, cost, and where
+    /// each millisecond goes.
+    Estimate(Box<Estimate>),
+    /// Find the layout to run: every legal one, ranked, and why the best wins.
+    Plan(Box<Plan>),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
@@ -246,6 +253,8 @@ impl From<Verb> for Command {
             Verb::Whatif(args) => Self::WhatIf(Box::new((*args).into())),
             Verb::Scaling(args) => Self::Scaling(Box::new((*args).into())),
             Verb::Varuna(args) => Self::Varuna(Box::new(args.into())),
+            Verb::Estimate(args) => Self::Estimate(Box::new((*args).into())),
+            Verb::Plan(args) => Self::Plan((*args).into()),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),

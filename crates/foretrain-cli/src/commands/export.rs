@@ -64,7 +64,7 @@ fn lowest_rank(files: &[GraphFile], path: &Path, output: &Output) -> Result<()> 
     save(&file.graph, &what, path, output)
 }
 
-fn save(graph: &StepGraph, what: &str, path: &Path, output: &Output) -> Result<()> {
+pub(super) fn save(graph: &StepGraph, what: &str, path: &Path, output: &Output) -> Result<()> {
     graph.save(path)?;
     output.note(&format!(
         "wrote {}: {what}, {} nodes, {} edges",
@@ -131,7 +131,7 @@ fn timed_nodes(file: &GraphFile) -> Result<usize> {
     Ok(timed)
 }
 
-fn write_views(views: &[TimelineView<'_>], path: &Path, output: &Output) -> Result<()> {
+pub(super) fn write_views(views: &[TimelineView<'_>], path: &Path, output: &Output) -> Result<()> {
     let written = File::create(path).and_then(|file| {
         let mut out = BufWriter::new(file);
         write_chrome_trace(&mut out, views)?;

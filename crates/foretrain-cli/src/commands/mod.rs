@@ -3,13 +3,16 @@
 pub(crate) mod calibrate;
 mod collective_log;
 pub(crate) mod collectives;
+pub(crate) mod estimate;
 pub(crate) mod export;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
 pub(crate) mod interference;
+pub(crate) mod job;
 pub(crate) mod kernels;
 mod logs;
 mod models;
+pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod primitives;
 pub(crate) mod scaling;
@@ -28,6 +31,8 @@ pub(crate) enum Command {
     Inspect(inspect::Options),
     Predict(Box<predict::Options>),
     WhatIf(Box<whatif::Options>),
+    Estimate(Box<estimate::Options>),
+    Plan(plan::Options),
     Collectives(Box<collectives::Options>),
     Scaling(Box<scaling::Options>),
     Varuna(Box<varuna::Options>),
@@ -66,6 +71,8 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),
         Command::WhatIf(options) => whatif::run(&options, output),
+        Command::Estimate(options) => estimate::run(&options, output),
+        Command::Plan(options) => plan::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::Scaling(options) => scaling::run(&options, output),
         Command::Varuna(options) => varuna::run(&options, output),

@@ -59,7 +59,7 @@ pub fn compare(winner: &Step, loser: &Step) -> Comparison {
 
 /// A question that is asked again with something changed.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     model: &'a Model,
     training: &'a Training,
     software: &'a Software,
@@ -68,8 +68,28 @@ struct Asked<'a> {
     factors: Factors,
 }
 
-impl Asked<'_> {
-    fn time(&self, layout: &Layout) -> Result<Nanos> {
+impl<'a> Asked<'a> {
+    /// As `job` asks it.
+    pub(super) fn of(job: &Job<'a>) -> Self {
+        Self {
+            model: job.model,
+            training: job.training,
+            software: job.software,
+            cluster: job.machine.cluster(),
+            kernels: job.machine.kernels(),
+            factors: job.machine.factors(),
+        }
+    }
+
+    /// The same with something else trained.
+    pub(super) fn training<'b>(self, training: &'b Training) -> Asked<'b>
+    where
+        'a: 'b,
+    {
+        Asked { training, ..self }
+    }
+
+    pub(super) fn time(&self, layout: &Layout) -> Result<Nanos> {
         let machine = Machine::new(self.cluster, self.kernels.clone()).with_factors(self.factors);
         let job = Job::new(self.model, self.training, self.software, &machine);
         Ok(job.step(layout)?.time)
@@ -85,28 +105,16 @@ const WIDEST: f64 = 64.0;
 /// # Errors
 /// If a layout cannot be timed at all.
 pub fn crossovers(job: &Job<'_>, winner: &Layout, loser: &Layout) -> Result<Vec<Crossover>> {
-    let asked = Asked {
-        model: job.model,
-        training: job.training,
-        software: job.software,
-        cluster: job.machine.cluster(),
-        kernels: job.machine.kernels(),
-        factors: job.machine.factors(),
-    };
+    let asked = Asked::of(job);
     Ok(vec![batch_crossover(asked, winner, loser)?, network_crossover(asked, winner, loser)?])
 }
 
 fn batch_crossover(asked: Asked<'_>, winner: &Layout, loser: &Layout) -> Result<Crossover> {
     let now = asked.training.global_batch;
-    // Batches that both can deal out.
-    let round = |layout: &Layout| {
-        let stages = if layout.virtual_stages > 1 { u64::from(layout.pipeline) } else { 1 };
-        u64::from(layout.data) * layout.micro_batch * stages
-    };
     let step = lcm(round(winner), round(loser)).max(1);
     let flips = |batch: u64| -> Option<bool> {
         let training = Training { global_batch: batch, ..asked.training.clone() };
-        let asked = Asked { training: &training, ..asked };
+        let asked = asked.training(&training);
         let times = (asked.time(winner).ok()?, asked.time(loser).ok()?);
         Some(times.1 < times.0)
     };
@@ -188,7 +196,13 @@ fn network_crossover(asked: Asked<'_>, winner: &Layout, loser: &Layout) -> Resul
     })
 }
 
-fn lcm(a: u64, b: u64) -> u64 {
+/// Batches that a layout can deal out are multiples of this.
+pub(super) fn round(layout: &Layout) -> u64 {
+    let stages = if layout.virtual_stages > 1 { u64::from(layout.pipeline) } else { 1 };
+    u64::from(layout.data) * layout.micro_batch * stages
+}
+
+pub(super) fn lcm(a: u64, b: u64) -> u64 {
     fn gcd(a: u64, b: u64) -> u64 {
         if b == 0 { a } else { gcd(b, a % b) }
     }
@@ -201,14 +215,7 @@ fn lcm(a: u64, b: u64) -> u64 {
 /// # Errors
 /// If the layout cannot be timed.
 pub fn sensitivity(job: &Job<'_>, layout: &Layout) -> Result<Vec<Sensitivity>> {
-    let asked = Asked {
-        model: job.model,
-        training: job.training,
-        software: job.software,
-        cluster: job.machine.cluster(),
-        kernels: job.machine.kernels(),
-        factors: job.machine.factors(),
-    };
+    let asked = Asked::of(job);
     let base = asked.time(layout)?.nanos() as f64;
     let saved = |what, time: Nanos| Sensitivity {
         what,

@@ -10,13 +10,15 @@ mod calibrate;
 mod collective_log;
 mod collectives;
 mod common;
+mod estimate;
 mod hardware;
 mod inspect;
 mod inspect_graph;
 mod interference;
-mod models;
 mod kernels;
+mod models;
 mod nccl;
+mod plan;
 mod predict;
 mod primitives;
 mod scaling;
@@ -38,6 +40,10 @@ pub use collectives::{
     LeftOutReport, PlateauReport, PredictedRowReport, SettingReport, SweepReport, UncomparedReport,
 };
 pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
+pub use estimate::{
+    AdviceReport, EstimateReport, HorizonReport, LayoutReport, MemoryItemReport, PartReport,
+    PipelineReport, RangeBytes, RemediesReport, StageMemoryReport, StageTimeReport, TrainingReport,
+};
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
     ActivityReport, CollectiveUseReport, InspectReport, RankClockReport, RankReport, SpreadReport,
@@ -48,11 +54,15 @@ pub use inspect_graph::{
     OperationReport,
 };
 pub use interference::{CalibrateInterferenceReport, HeldOutReport};
-pub use models::{ModelLayerReport, ModelOperationReport, ModelReport, ModelsReport};
 pub use kernels::{
     CalibrateKernelsReport, KernelCorrectionReport, LeftOutKernelsReport, OddKernelReport,
 };
+pub use models::{ModelLayerReport, ModelOperationReport, ModelReport, ModelsReport};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
+pub use plan::{
+    AtBatchReport, CandidateReport, CrossoverReport, ExplainedReport, FrontReport,
+    LeftOutPlaceReport, NeedsReport, PlaceReport, PlanReport, RivalReport, SensitivityReport,
+};
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
 };
@@ -83,17 +93,19 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 18] = [
+pub const ANSWERS: [&str; 20] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
     "calibrate-kernels",
     "collectives",
+    "estimate",
     "hardware",
     "inspect",
     "inspect-graph",
     "inspect-log",
     "models",
+    "plan",
     "predict",
     "scaling",
     "strategies",
@@ -126,12 +138,14 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-interference" => generator.into_root_schema_for::<CalibrateInterferenceReport>(),
         "calibrate-kernels" => generator.into_root_schema_for::<CalibrateKernelsReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
+        "estimate" => generator.into_root_schema_for::<EstimateReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),
         "inspect" => generator.into_root_schema_for::<InspectReport>(),
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
+        "plan" => generator.into_root_schema_for::<PlanReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "scaling" => generator.into_root_schema_for::<ScalingReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),

@@ -6,6 +6,7 @@
 mod calibrate;
 mod collective_log;
 mod collectives;
+mod estimate;
 mod evidence;
 mod hardware;
 mod inspect;
@@ -16,6 +17,7 @@ mod ledger;
 mod models;
 mod nccl;
 mod owners;
+mod plan;
 mod predict;
 mod primitives;
 mod scaling;
@@ -31,14 +33,16 @@ pub use calibrate::calibrate_collectives;
 pub(crate) use calibrate::findings::said as calibration_findings;
 pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
+pub use estimate::{EstimateView, estimate};
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };
 pub use inspect::inspect;
 pub use inspect_graph::inspect_graph;
 pub use interference::calibrate_interference;
-pub use models::models;
 pub use kernels::calibrate_kernels;
+pub use models::models;
+pub use plan::{PlanView, plan};
 pub use predict::{PredictView, predict};
 pub use primitives::calibrate_primitives;
 pub use scaling::scaling;

@@ -1,0 +1,103 @@
+//! One plan, over all clusters and sizes that were asked for.
+
+use std::path::PathBuf;
+
+use foretrain::core::InputError;
+use foretrain::cost::kernels::KernelModel;
+use foretrain::hardware::Cluster;
+use foretrain::plan::plan::{Goal, Plan, Question, Space, plan};
+use foretrain::plan::times::Factors;
+use foretrain::plan::{Software, Wish};
+use foretrain::report::json::{self, PlanReport};
+use foretrain::report::text::{self, PlanView};
+
+use super::{Price, Search, stop};
+use crate::commands::Answer;
+use crate::commands::hardware::catalogue;
+use crate::commands::job::priced;
+use crate::failure::Result;
+use crate::output::Output;
+use crate::progress::Searching;
+
+pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Result<Answer> {
+    let clusters = clusters(asked, hardware)?;
+    let (model, training, software) = asked.job.resolve()?;
+    let space = space(asked, &software)?;
+    let kernels: Vec<KernelModel> =
+        clusters.iter().map(|cluster| KernelModel::for_device(&cluster.node.device)).collect();
+    let mut questions = Vec::new();
+    for (cluster, kernels) in clusters.iter().zip(&kernels) {
+        questions.extend(asked.gpus.iter().map(|&devices| Question {
+            model: &model,
+            training: &training,
+            software: &software,
+            cluster,
+            kernels,
+            factors: Factors::default(),
+            devices,
+            space: &space,
+            memory: asked.memory.map(|limit| limit.on(cluster)),
+        }));
+    }
+    let goal = Goal { tokens: asked.tokens, within: asked.by };
+    let wish: Option<Wish> = asked.explain.as_deref().map(str::parse).transpose()?;
+    let explain = asked.explain.as_deref().zip(wish.as_ref());
+    let searching = Searching::new(output.progress());
+    let found = plan(&questions, goal, explain, stop::on_interrupt(), &|at, so_far| {
+        let question = &questions[at];
+        searching.at(&question.cluster.name, question.devices, &so_far);
+    });
+    searching.finish();
+    let found = found?;
+    let text = if output.json() {
+        json::to_text(&PlanReport::new(&model.name, &training, &software, &found, asked.top))
+    } else {
+        text::plan(&model.name, &found, PlanView { top: asked.top }, output.style())
+    };
+    output.answer(&text)?;
+    Ok(verdict(&found))
+}
+
+fn verdict(found: &Plan) -> Answer {
+    if found.best.is_some() { Answer::Yes } else { Answer::No }
+}
+
+/// The layouts to look at.
+pub(super) fn space(asked: &Search, software: &Software) -> Result<Space> {
+    let mut space = Space::of(software, asked.pin.parse()?);
+    if !asked.schedules.is_empty() {
+        space.schedules.clone_from(&asked.schedules);
+    }
+    Ok(space)
+}
+
+/// The clusters asked for, each once, at their prices.
+pub(super) fn clusters(asked: &Search, hardware: &[PathBuf]) -> Result<Vec<Cluster>> {
+    let mut catalogue = catalogue(hardware)?;
+    let mut clusters: Vec<Cluster> = Vec::new();
+    for name in &asked.on {
+        let cluster = priced(&mut catalogue, name, price(asked, name))?;
+        if !clusters.iter().any(|other| other.name == cluster.name) {
+            clusters.push(cluster);
+        }
+    }
+    let named = asked.price.iter().filter_map(|price| price.cluster.as_deref());
+    for name in named {
+        if !asked.on.iter().any(|other| other == name) {
+            return Err(InputError::new(format!("--price {name}=... is for no cluster of --on"))
+                .hint(format!("--on names {}", asked.on.join(", ")))
+                .into());
+        }
+    }
+    Ok(clusters)
+}
+
+/// What was said of this cluster, else of all.
+pub(super) fn price(asked: &Search, cluster: &str) -> Option<f64> {
+    let of = |wanted: Option<&str>| {
+        let last =
+            asked.price.iter().rev().find(|price: &&Price| price.cluster.as_deref() == wanted);
+        last.map(|price| price.dollars)
+    };
+    of(Some(cluster)).or_else(|| of(None))
+}
