@@ -74,7 +74,11 @@ pub fn detailed(
         active_parameters: model.active_parameters(),
         cluster: cluster.name.clone(),
         device: cluster.node.device.name.clone(),
-        peak: cluster.node.device.peak(training.precision.compute).map(|peak| peak.get()),
+        peak: cluster
+            .node
+            .device
+            .peak(training.precision.compute)
+            .map(foretrain_core::FlopRate::get),
         software: software.name.clone(),
         training: training.clone(),
         rhythm,

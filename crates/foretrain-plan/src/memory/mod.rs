@@ -83,7 +83,7 @@ impl Laid<'_> {
             .into_iter()
             .map(|chunk| self.chunks[chunk].kept)
             .collect();
-        let peak = peak_in_flight(&orders.fullest(stage), &kept);
+        let peak = peak_in_flight(orders.fullest(stage), &kept);
         if layout.offload_activations {
             // One micro-batch at work, one on its way.
             let largest = kept.iter().copied().max().unwrap_or(Bytes::ZERO);

@@ -46,9 +46,11 @@ pub struct Job<'a> {
     /// Where.
     pub machine: &'a Machine<'a>,
     layers: RefCell<FxHashMap<LayersKey, Rc<Vec<LayerCost>>>>,
-    orders: RefCell<FxHashMap<(Schedule, u32, u32, u32), Rc<Orders>>>,
+    orders: RefCell<FxHashMap<OrdersKey, Rc<Orders>>>,
 }
 
+/// Schedule, stages, chunks per stage and micro-batches.
+type OrdersKey = (Schedule, u32, u32, u32);
 /// All that a layer's cost depends on beside the job.
 type LayersKey = (Slice, Ranks, Sharding, u32, u32);
 

@@ -181,7 +181,7 @@ impl Chunk<'_> {
                 arrived += bucket.time;
                 earliest_end = earliest_end.max(arrived + rest);
             }
-            rest = rest - unit.forward;
+            rest -= unit.forward;
         }
         Gate { earliest_end }
     }

@@ -89,7 +89,10 @@ impl<'a> Machine<'a> {
     /// What the times of kernels and collectives met so far rest on.
     pub fn evidence(&self) -> Vec<Evidence> {
         let mut seen: BTreeMap<Basis, (usize, f64)> = BTreeMap::new();
-        for known in self.known_kernels.borrow().values() {
+        // Sums of spreads must not depend on the order of a hash table.
+        let mut known: Vec<KernelTime> = self.known_kernels.borrow().values().copied().collect();
+        known.sort_by(|a, b| a.relative_spread.total_cmp(&b.relative_spread));
+        for known in known {
             let (count, spread) = seen.entry(known.basis).or_default();
             *count += 1;
             *spread += known.relative_spread;
@@ -109,7 +112,9 @@ impl<'a> Machine<'a> {
         let mut evidence: Vec<Evidence> = kernels.collect();
         let comms = self.known_comms.borrow();
         if !comms.is_empty() {
-            let spread: f64 = comms.values().map(|comm| comm.relative_spread).sum();
+            let mut spreads: Vec<f64> = comms.values().map(|comm| comm.relative_spread).collect();
+            spreads.sort_by(f64::total_cmp);
+            let spread: f64 = spreads.iter().sum();
             let source = match &self.cluster.collectives {
                 Some(_) => "the cluster's calibration",
                 None => "priors fitted to public measurements",

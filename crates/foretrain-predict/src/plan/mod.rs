@@ -158,7 +158,7 @@ impl RecordedPlan {
         }
         for (owner, time) in &best.outcome.breakdown.parts {
             let more = both.entry(owner.code()).or_default();
-            *more = *more - *time;
+            *more -= *time;
         }
         let mut more: Vec<(&'static str, Nanos)> =
             both.into_iter().filter(|(_, more)| *more != Nanos::ZERO).collect();
