@@ -75,7 +75,7 @@ pub fn read_sweep(text: &str, only: Option<&str>) -> Result<KernelSamples> {
 fn product(cells: &Cells) -> std::result::Result<(Gemm, Nanos), &'static str> {
     let size = |title: &str| {
         let value: f64 = cells.get(title)?.parse().ok()?;
-        let is_size = value >= 1.0 && value <= LONGEST && value.fract() == 0.0;
+        let is_size = (1.0..=LONGEST).contains(&value) && value.fract() == 0.0;
         is_size.then_some(value as u64)
     };
     let (Some(m), Some(n), Some(k)) = (size("m"), size("n"), size("k")) else {
@@ -118,7 +118,7 @@ fn time(cells: &Cells, gemm: &Gemm) -> Option<Nanos> {
         cells.iter().find_map(rated).map(|per_nano| gemm.flops().get() / per_nano)
     };
     let nanos = nanos.or_else(rate)?;
-    (nanos.is_finite() && nanos >= 1.0 && nanos < 1e15).then(|| Nanos::from_nanos_f64(nanos))
+    (1.0..1e15).contains(&nanos).then(|| Nanos::from_nanos_f64(nanos))
 }
 
 /// How many nanoseconds the unit in a title of times is.

@@ -17,8 +17,11 @@ fn device() -> &'static Device {
     Catalogue::builtin().device("a100-sxm4-80gb").unwrap()
 }
 
+/// Sizes and microseconds.
+type Measured = (u64, u64, u64, f64);
+
 /// Rows of a machine that takes `factor` times as long as known.
-fn rows(factor: f64) -> Vec<(u64, u64, u64, f64)> {
+fn rows(factor: f64) -> Vec<Measured> {
     let model = KernelModel::for_device(device());
     let row = |(m, n, k)| {
         let gemm = foretrain_cost::kernels::Gemm::new(m, n, k, DType::Bf16);
@@ -37,7 +40,7 @@ fn factor_of(text: &str) -> f64 {
 #[test]
 fn tables_with_many_titles_say_the_same() {
     let rows = rows(1.25);
-    let write = |head: &str, row: &dyn Fn(&(u64, u64, u64, f64)) -> String| {
+    let write = |head: &str, row: &dyn Fn(&Measured) -> String| {
         let lines: Vec<String> = rows.iter().map(row).collect();
         format!("{head}\n{}\n", lines.join("\n"))
     };

@@ -24,8 +24,8 @@ pub(in crate::validate) const ATTENTION: Kernels = Kernels {
 pub(in crate::validate) const ATTENTION_UNSEEN: Kernels = ATTENTION.by_relatives(
     "kernels-attention-unseen-device",
     "The same kernels as if nothing had been measured on their device: the curve is the nearest \
-     relative's, carried over by peak, bandwidth and processors. The reference is 75 % of the \
-     roofline.",
+     relative's, carried over by peak, bandwidth and processors. Which relative is nearest was \
+     settled with these errors in view. The reference is 75 % of the roofline.",
 );
 
 #[derive(Deserialize)]

@@ -24,7 +24,8 @@ pub(in crate::validate) const GEMM_UNSEEN: Kernels = GEMM.by_relatives(
     "kernels-gemm-unseen-device",
     "The same products as if nothing had been measured on their device: the curve is the nearest \
      relative's, carried over by peak, bandwidth, processors and the best rate of any product \
-     where it is known. The reference is 75 % of the roofline.",
+     where it is known. Which relative is nearest was settled with these errors in view. The \
+     reference is 75 % of the roofline.",
 );
 
 /// Tables of other people, which no curve has seen.

@@ -25,7 +25,8 @@ pub(in crate::validate) const MEMORY: Kernels = Kernels {
 pub(in crate::validate) const MEMORY_UNSEEN: Kernels = MEMORY.by_relatives(
     "kernels-memory-unseen-device",
     "The same kernels as if nothing had been measured on their device: the curve is the nearest \
-     relative's, carried over by the bandwidth. The reference is 75 % of the bandwidth.",
+     relative's, carried over by the bandwidth. Which relative is nearest was settled with these \
+     errors in view. The reference is 75 % of the bandwidth.",
 );
 
 /// Kernels of another library.

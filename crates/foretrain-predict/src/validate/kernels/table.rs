@@ -50,5 +50,5 @@ pub(super) fn millis(value: f64) -> Option<Nanos> {
 
 /// A size that a table writes with a decimal point.
 pub(super) fn whole(value: f64) -> Option<u64> {
-    (value >= 1.0 && value < 1e12 && value.fract() == 0.0).then_some(value as u64)
+    ((1.0..1e12).contains(&value) && value.fract() == 0.0).then_some(value as u64)
 }
