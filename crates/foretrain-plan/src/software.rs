@@ -43,6 +43,9 @@ pub struct Software {
     pub expert_dedup: bool,
     /// Gradients synchronised at once.
     pub bucket: Bytes,
+    /// Parameters that may stay gathered at once where they are divided (DeepSpeed's
+    /// `stage3_max_live_parameters`); at least those of the layers at work.
+    pub live_parameters: u64,
     /// Gradients are reduced in the activations' type although they are accumulated in f32.
     pub reduce_in_activations: bool,
 }
@@ -61,8 +64,8 @@ pub enum Fusion {
 
 impl Software {
     /// Names that [`named`](Self::named) knows.
-    pub const NAMES: [&'static str; 6] =
-        ["megatron", "megatron-deepspeed", "fsdp", "fsdp-compile", "pytorch", "xla"];
+    pub const NAMES: [&'static str; 7] =
+        ["megatron", "megatron-deepspeed", "deepspeed", "fsdp", "fsdp-compile", "pytorch", "xla"];
 
     /// Megatron-Core with Transformer Engine, as of 2024.
     pub fn megatron() -> Self {
@@ -84,6 +87,7 @@ impl Software {
             overlap_expert: false,
             expert_dedup: true,
             bucket: Bytes::from_mib(160),
+            live_parameters: 0,
             reduce_in_activations: false,
         }
     }
@@ -106,6 +110,17 @@ impl Software {
                 overlap_parameters: false,
                 overlap_tensor_gradients: false,
                 overlap_pipeline: false,
+                ..megatron
+            },
+            // Its defaults: a thousand million live parameters, buckets of half as many elements.
+            "deepspeed" => Self {
+                fusion: Fusion::Eager,
+                host_forward: Nanos::from_micros(40),
+                host_backward: Nanos::from_micros(30),
+                host_per_step: Nanos::from_millis(2),
+                overlap_parameters: false,
+                bucket: Bytes::new(1_000_000_000),
+                live_parameters: 1_000_000_000,
                 ..megatron
             },
             "fsdp" => Self { fusion: Fusion::Eager, bucket: Bytes::from_mib(25), ..megatron },

@@ -68,11 +68,13 @@ impl Laid<'_> {
         // Parameters gathered for the layer at work, those ahead of it, and its gradients.
         if layout.sharding == Sharding::Parameters {
             let units = GATHERED_UNITS.min(held.layers);
+            let live = self.job.software.live_parameters.min(held.shares.total());
             let (weights, gradients) = (
                 size(precision.weights, held.largest.total()),
                 size(precision.gradients, held.largest_trained.total()),
             );
-            memory.add(Item::Gathered, times(weights, units) + gradients);
+            let gathered = times(weights, units).max(size(precision.weights, live));
+            memory.add(Item::Gathered, gathered + gradients);
         } else if layout.sharding == Sharding::Gradients {
             memory.add(Item::Buckets, self.job.software.bucket);
         }

@@ -55,6 +55,8 @@ pub struct PipelineTimes {
     pub busy: Vec<Nanos>,
     /// Time in sending, where senders wait for it.
     pub sending: Vec<Nanos>,
+    /// Waiting of first forward passes for parameters.
+    pub gated: Vec<Nanos>,
 }
 
 impl PipelineTimes {
@@ -98,6 +100,7 @@ pub fn evaluate(orders: &Orders, durations: &[Durations], blocking: bool) -> Opt
             synchronised: vec![Nanos::ZERO; stages],
             busy: vec![Nanos::ZERO; stages],
             sending: vec![Nanos::ZERO; stages],
+            gated: vec![Nanos::ZERO; stages],
         },
         backward_left: vec![0; stages * chunks],
         forward_seen: vec![false; stages * chunks],
@@ -203,7 +206,9 @@ impl Play<'_> {
         match task.kind {
             Kind::Forward => {
                 if !std::mem::replace(&mut self.forward_seen[slot], true) {
-                    end = end.max(durations.gate.earliest_end.nanos());
+                    let gated = durations.gate.earliest_end.nanos() - end;
+                    self.times.gated[stage] += Nanos::from_nanos(gated).clamp_positive();
+                    end += gated.max(0);
                 }
                 let there = self.orders.after(place);
                 end = self.send(stage, place, there, task, end, durations.send_forward);
@@ -382,6 +387,7 @@ mod tests {
         let orders = orders(Schedule::OneFOneB, 1, 1, 1).unwrap();
         let times = evaluate(&orders, &[each], false).unwrap();
         assert_eq!(times.computed, [ms(45)]);
+        assert_eq!(times.gated, [ms(15)]);
         assert_eq!(times.end(), ms(48));
     }
 }

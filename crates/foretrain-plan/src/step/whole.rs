@@ -115,7 +115,9 @@ impl Step {
             relative_spread: 0.0,
         };
         let sending = grown.of(|times| times.sending[stage as usize]);
-        step.divide(laid, orders, [sending, gather_after, update, between]);
+        // What the gate costs, it costs once, however many rounds follow.
+        let gather = gather_after + first.gated[stage as usize];
+        step.divide(laid, orders, [sending, gather, update, between]);
         step
     }
 
