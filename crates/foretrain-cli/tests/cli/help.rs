@@ -4,9 +4,18 @@ use crate::support::{answer, run};
 
 #[test]
 fn help_texts() {
-    for verb in
-        ["inspect", "predict", "scaling", "whatif", "collectives", "hardware", "export", "validate"]
-    {
+    for verb in [
+        "inspect",
+        "predict",
+        "scaling",
+        "whatif",
+        "estimate",
+        "plan",
+        "collectives",
+        "hardware",
+        "export",
+        "validate",
+    ] {
         insta::assert_snapshot!(format!("help_{verb}"), answer(&[verb, "--help"]));
     }
     let page = answer(&["calibrate", "collectives", "--help"]);

@@ -11,6 +11,7 @@ mod interference;
 mod json;
 mod nccl_log;
 mod network;
+mod planning;
 mod primitives;
 mod readme;
 mod scaling;
