@@ -11,6 +11,14 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
+/// Stages of this model are nearly equal: hardly any vocabulary on the first and last.
+fn even_model(directory: &Path, layers: u32) -> std::path::PathBuf {
+    let text = format!(
+        "[transformer]\nlayers = {layers}\nhidden = 4096\nheads = 32\nvocabulary = 1024\npositions = 2048\n"
+    );
+    write(directory, "even.toml", text)
+}
+
 fn list(value: &Value) -> Vec<u64> {
     value.as_array().expect("a list").iter().map(|one| one.as_u64().expect("a count")).collect()
 }
@@ -18,23 +26,24 @@ fn list(value: &Value) -> Vec<u64> {
 /// Why do warm-up micro-batches differ between plain and interleaved 1F1B? (Megatron-LM, issue 169)
 #[test]
 fn o29_warm_up_in_flight_and_bubble_of_pipelines() {
+    let directory = tempfile::tempdir().unwrap();
+    let model = even_model(directory.path(), 32);
     let pipeline = |layout: &str| {
-        let line =
-            format!("estimate gpt-3-1.3b --on dgx-a100 --gpus 4 --batch 8 --parallel {layout}");
-        document(&words(&line), 0)["pipeline"].clone()
+        let line = format!("--on dgx-a100 --gpus 4 --batch 8 --cuda-graphs --parallel {layout}");
+        let all = [&["estimate", text(&model)], &words(&line)[..]].concat();
+        document(&all, 0)["pipeline"].clone()
     };
-    let plain = pipeline("pp=4");
+    let plain = pipeline("pp=4,offload=optimiser");
     assert_eq!(list(&plain["warm_up"]), [3, 2, 1, 0]);
     assert_eq!(list(&plain["in_flight"]), [4, 3, 2, 1]);
     assert!((number(&plain["ideal_bubble"]) - 3.0 / 11.0).abs() < 1e-12);
-    let interleaved = pipeline("pp=4,vpp=2");
+    let interleaved = pipeline("pp=4,vpp=2,offload=optimiser");
     assert_eq!(list(&interleaved["warm_up"]), [10, 8, 6, 4]);
     assert_eq!(list(&interleaved["in_flight"]), [11, 9, 7, 5]);
     assert!((number(&interleaved["ideal_bubble"]) - 3.0 / 19.0).abs() < 1e-12);
-    // Stages are not quite equal: the last has the loss.
     for pipeline in [plain, interleaved] {
         let (bubble, ideal) = (number(&pipeline["bubble"]), number(&pipeline["ideal_bubble"]));
-        assert!(ideal < bubble && bubble < ideal + 0.12, "{bubble} for {ideal}");
+        assert!((bubble - ideal).abs() < 0.02, "{bubble} for {ideal}");
     }
 }
 
@@ -65,10 +74,11 @@ fn o29_timelines_show_the_warm_up() {
 /// Interleaving gained 28 %, zero bubble beside recomputation lost 87 %. (torchtitan, issue 773)
 #[test]
 fn o30_interleaving_and_zero_bubble() {
-    let line = "plan llama-3-8b --on dgx-h100 --gpus 64 --batch 64 \
-                --pin tp=1,pp=8,dp=8,vpp=4,mbs=1,zero=1,recompute=none \
-                --explain pp=8,mbs=1,zero=1 --software xla";
-    let planned = document(&words(line), 0);
+    let directory = tempfile::tempdir().unwrap();
+    let model = even_model(directory.path(), 32);
+    let line = "--on dgx-h100 --gpus 64 --batch 64 --cuda-graphs \
+                --pin tp=1,pp=8,dp=8,vpp=4,mbs=1,zero=1,recompute=none --explain pp=8,mbs=1,zero=1";
+    let planned = document(&[&["plan", text(&model)], &words(line)[..]].concat(), 0);
     let beside = &planned["explained"]["beside_winner"];
     // Interleaved / plain, by micro-batches: eight replicas of micro-batches of one.
     let ratios: Vec<(f64, f64)> = beside["by_batch"]
@@ -107,38 +117,40 @@ fn o31_no_rule_of_thumb_for_tensor_or_pipeline_parallelism() {
     let directory = tempfile::tempdir().unwrap();
     let ten = "[transformer]\nlayers = 48\nhidden = 4096\nheads = 32\nvocabulary = 51200\npositions = 2048\n";
     let ten = write(directory.path(), "ten.toml", ten);
-    for (model, parameters) in
-        [("gpt-3-1.3b", 1.3e9), ("megatron-8.3b", 8.3e9), (text(&ten), 9.9e9)]
-    {
+    let models = [("gpt-3-1.3b", 1.3e9, 4), ("megatron-8.3b", 8.3e9, 2), (text(&ten), 9.9e9, 2)];
+    for (model, parameters, samples) in models {
+        let common = "--on dgx-a100 --gpus 8 --sequence 1024 --cuda-graphs";
         let times = |layout: &str, m: u64| {
+            let batch = m * samples;
             let line = format!(
-                "estimate {model} --on dgx-a100 --gpus 8 --batch {m} --sequence 1024 --parallel {layout}"
+                "estimate {model} {common} --batch {batch} --parallel {layout},mbs={samples}"
             );
             let document = document(&words(&line), 0);
             assert!((number(&document["parameters"]) / parameters - 1.0).abs() < 0.05);
             number(&document["layout"]["step_time"]["value_ns"])
         };
-        let (tensor, pipeline) = ("tp=8,sp,recompute=full", "pp=8,recompute=full");
-        assert!(times(tensor, 8) < times(pipeline, 8), "{model}: few micro-batches");
-        assert!(times(pipeline, 128) < times(tensor, 128), "{model}: many micro-batches");
+        assert!(times("tp=8,sp", 8) < times("pp=8", 8), "{model}: few micro-batches");
+        assert!(times("pp=8", 128) < times("tp=8,sp", 128), "{model}: many micro-batches");
+        // What lies between is between where micro-batches are many.
+        for between in ["tp=4,pp=2,sp", "tp=2,pp=4,sp"] {
+            assert!(times(between, 128) < times("tp=8,sp", 128), "{model}: {between}");
+        }
+        let batch = 8 * samples;
         let line = format!(
-            "plan {model} --on dgx-a100 --gpus 8 --batch 8 --sequence 1024 \
-             --pin tp=8,sp,mbs=1,recompute=full --explain {pipeline},mbs=1"
+            "plan {model} {common} --batch {batch} --pin tp=8,sp,mbs={samples},recompute=none \
+             --explain pp=8,mbs={samples}"
         );
         let planned = document(&words(&line), 0);
         let crossovers = planned["explained"]["beside_winner"]["crossovers"].as_array().unwrap();
         let batch = crossovers.iter().find(|one| one["what"] == "global batch").unwrap();
         let at = number(&batch["at"]);
-        assert!((9.0..=128.0).contains(&at), "{model}: {batch}");
+        let m = at / samples as f64;
+        assert!((9.0..=128.0).contains(&m), "{model}: {batch}");
         let page = answer(&words(&line));
         let said =
-            format!("the order flips from a global batch of {at:.0} ({at:.0} micro-batches)");
+            format!("the order flips from a global batch of {at:.0} ({m:.0} micro-batches) up");
         let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(&said), "{page}");
-        // What lies between follows as well.
-        for between in ["tp=4,pp=2,sp,recompute=full", "tp=2,pp=4,sp,recompute=full"] {
-            assert!(times(between, 32) > 0.0);
-        }
     }
 }
 
@@ -163,27 +175,28 @@ fn o32_divided_parameters_show_what_they_gather() {
     assert!(row.contains('+'), "{row}");
 }
 
-/// What FSDP reserves falls slowly with more ranks. (PyTorch, issue 82001)
+/// What FSDP reserves falls slowly with more ranks: 28, 26, 25, 24 GB. (PyTorch, issue 82001) The
+/// batch is not told; seven samples a rank reserve as much on eight ranks, and the others follow.
 #[test]
 fn o33_reserved_memory_of_fsdp() {
     let of = |gpus: u32| {
         let line = format!(
-            "estimate t5-3b --on dgx-a100 --gpus {gpus} --batch {gpus} --software fsdp --parallel fsdp \
-             --precision fp32"
+            "estimate t5-3b --on dgx-a100 --gpus {gpus} --batch {} --software fsdp \
+             --parallel fsdp,mbs=7 --precision fp32",
+            7 * gpus
         );
-        let document = document(&words(&line), 0);
-        let stage = document["layout"]["memory"][0].clone();
-        let size = |which: &str| number(&stage[which]["value_bytes"]);
-        assert!(size("reserved") > size("allocated"));
-        (size("allocated"), size("reserved"))
+        let stage = document(&words(&line), 0)["layout"]["memory"][0].clone();
+        let gib = |which: &str| number(&stage[which]["value_bytes"]) / 1024_f64.powi(3);
+        (gib("allocated"), gib("reserved"))
     };
-    let sizes: Vec<(f64, f64)> = [8, 16, 24, 32].map(of).to_vec();
-    assert!(
-        sizes.windows(2).all(|pair| pair[1].0 < pair[0].0 && pair[1].1 < pair[0].1),
-        "{sizes:?}"
-    );
-    // States fall to a quarter; a term that does not shrink holds the rest up.
-    assert!(sizes[3].0 / sizes[0].0 > 0.3, "{sizes:?}");
+    for (gpus, reported) in [(8, 28.0), (16, 26.0), (24, 25.0), (32, 24.0)] {
+        let (allocated, reserved) = of(gpus);
+        assert!(allocated < reserved);
+        assert!((reserved / reported - 1.0).abs() < 0.1, "{gpus} ranks: {reserved} of {reported}");
+    }
+    // The drop itself, and a term that does not shrink behind it.
+    let drop = (of(8).1 - of(32).1) / (28.0 - 24.0);
+    assert!((drop - 1.0).abs() < 0.1, "{drop}");
 }
 
 #[test]

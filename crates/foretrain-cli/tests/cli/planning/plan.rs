@@ -78,10 +78,7 @@ fn limits_are_kept() {
     let pinned = planned("--gpus 8 --batch 64 --pin tp=2,pp=2,recompute=full --top 1000000");
     for one in pinned["places"][0]["ranked"].as_array().unwrap() {
         let layout = one["layout"].as_str().unwrap();
-        assert!(
-            layout.starts_with("tp=2,pp=2,dp=2") && layout.contains("recompute=full"),
-            "{layout}"
-        );
+        assert!(layout.starts_with("tp=2,pp=2,") && layout.contains("recompute=full"), "{layout}");
     }
 }
 
@@ -135,7 +132,7 @@ fn any_layout_can_be_explained() {
         let line = format!("--gpus 8 --batch 64 --pin cp=1,pp=1 --memory 30GiB --explain {layout}");
         planned(&line)["explained"].clone()
     };
-    let inside = explained("tp=8,sp,mbs=1");
+    let inside = explained("tp=4,sp,mbs=1");
     assert!(inside["rank"].as_u64().unwrap() > 1);
     assert!(inside["beside_winner"]["differences"].as_array().unwrap().len() > 2);
     // Outside the pins, and too large.

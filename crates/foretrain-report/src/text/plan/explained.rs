@@ -1,5 +1,7 @@
 //! A layout that was asked about, beside the winner.
 
+use std::cmp::Ordering;
+
 use foretrain_core::Bytes;
 use foretrain_plan::Answer;
 use foretrain_plan::memory::Item;
@@ -86,9 +88,13 @@ fn memory(winner: &Answer, asked: &Answer, sheet: &mut Sheet) {
         ("Difference", Side::Right),
     ]);
     let mut row = |label: &str, own: Bytes, other: Bytes| {
-        let difference =
-            if other >= own { format!("+{}", other - own) } else { format!("-{}", own - other) };
-        table.row(vec![label.into(), own.to_string(), other.to_string(), difference]);
+        let difference = match other.cmp(&own) {
+            Ordering::Greater => format!("+{}", other - own),
+            Ordering::Less => format!("-{}", own - other),
+            Ordering::Equal => "-".into(),
+        };
+        let size = |bytes: Bytes| if bytes == Bytes::ZERO { "-".into() } else { bytes.to_string() };
+        table.row(vec![label.into(), size(own), size(other), difference]);
     };
     for item in Item::ALL {
         let sizes = (of(&own.items, item), of(&other.items, item));

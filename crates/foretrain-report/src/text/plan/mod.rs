@@ -101,6 +101,7 @@ fn ranking(place: &Place, view: PlanView, sheet: &mut Sheet) {
         table.row(row(at, candidate, place));
     }
     table.keep_whole([0, 2, 3, 4, 5, 6, 7, 8]);
+    table.break_at_commas(1);
     sheet.table(table);
     let ties = ranked.iter().skip(1).take_while(|one| place.ties(one)).count();
     let mut text = String::new();
@@ -199,6 +200,7 @@ fn front(plan: &Plan, view: PlanView, sheet: &mut Sheet) {
         table.row(cells);
     }
     let first = columns.len() - 3;
+    table.break_at_commas(first - 1);
     table.keep_whole(first..columns.len());
     sheet.table(table);
     if plan.front.len() > view.top {

@@ -30,6 +30,7 @@ pub(super) fn places(plan: &Plan, sheet: &mut Sheet) {
     for place in &plan.places {
         table.row(row(place, plan, columns.len()));
     }
+    table.break_at_commas(2);
     table.keep_whole((0..columns.len()).filter(|&at| at != 2));
     sheet.table(table);
     chosen(plan, sheet);
