@@ -67,13 +67,6 @@ impl Table {
         }
     }
 
-    /// Breaks the cells of a column behind commas only.
-    pub(super) fn break_at_commas(&mut self, column: usize) {
-        if let Some(column) = self.grid.column_mut(column) {
-            column.set_delimiter(',');
-        }
-    }
-
     /// The lines of the table within a width.
     pub(super) fn lines(mut self, width: usize) -> Vec<String> {
         self.grid.set_width(u16::try_from(width).unwrap_or(u16::MAX));

@@ -117,7 +117,7 @@ fn o31_no_rule_of_thumb_for_tensor_or_pipeline_parallelism() {
     let directory = tempfile::tempdir().unwrap();
     let ten = "[transformer]\nlayers = 48\nhidden = 4096\nheads = 32\nvocabulary = 51200\npositions = 2048\n";
     let ten = write(directory.path(), "ten.toml", ten);
-    let models = [("gpt-3-1.3b", 1.3e9, 4), ("megatron-8.3b", 8.3e9, 2), (text(&ten), 9.9e9, 2)];
+    let models = [("gpt-3-1.3b", 1.3e9, 4), ("megatron-8.3b", 8.3e9, 4), (text(&ten), 9.9e9, 4)];
     for (model, parameters, samples) in models {
         let common = "--on dgx-a100 --gpus 8 --sequence 1024 --cuda-graphs";
         let times = |layout: &str, m: u64| {

@@ -132,7 +132,7 @@ fn any_layout_can_be_explained() {
         let line = format!("--gpus 8 --batch 64 --pin cp=1,pp=1 --memory 30GiB --explain {layout}");
         planned(&line)["explained"].clone()
     };
-    let inside = explained("tp=4,sp,mbs=1");
+    let inside = explained("tp=2,sp,mbs=4,zero=1");
     assert!(inside["rank"].as_u64().unwrap() > 1);
     assert!(inside["beside_winner"]["differences"].as_array().unwrap().len() > 2);
     // Outside the pins, and too large.

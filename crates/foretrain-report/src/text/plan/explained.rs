@@ -31,7 +31,9 @@ pub(super) fn explained(explained: &Explained, place: &Place, sheet: &mut Sheet)
     let rank = match explained.rank {
         Some(rank) => format!("{rank} of {}", place.found.ranked.len()),
         None if answer.peak_memory() > place.limit => "none: it does not fit".into(),
-        None => "none: it is outside what the search looks at".into(),
+        None => {
+            "none: outside the search, or computing alone for more than twice the best step".into()
+        }
     };
     sheet.field("rank", &rank);
     if !explained.advice.is_empty() {
