@@ -9,6 +9,8 @@ fn help_texts() {
         "predict",
         "scaling",
         "whatif",
+        "estimate",
+        "plan",
         "collectives",
         "hardware",
         "models",

@@ -13,6 +13,7 @@ mod kernels;
 mod models;
 mod nccl_log;
 mod network;
+mod planning;
 mod primitives;
 mod readme;
 mod scaling;

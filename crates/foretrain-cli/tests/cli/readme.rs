@@ -1,14 +1,14 @@
-//! What README.md shows is what the command prints.
+//! What README.md and pages of the book show is what the command prints.
 
 use crate::support::{answer, root};
 
 const BEGIN: &str = "```console\n$ foretrain ";
 const END: &str = "```\n";
 
-/// README.md with the output of every `foretrain` command in it as it is now.
-fn refreshed(readme: &str) -> String {
+/// A page with the output of every `foretrain` command in it as it is now.
+fn refreshed(page: &str) -> String {
     let mut fresh = String::new();
-    let mut rest = readme;
+    let mut rest = page;
     while let Some(at) = rest.find(BEGIN) {
         let (before, block) = rest.split_at(at + BEGIN.len());
         let (command, shown) = block.split_once('\n').expect("a command is a line");
@@ -21,18 +21,28 @@ fn refreshed(readme: &str) -> String {
 }
 
 /// With `FORETRAIN_UPDATE_README` set the file is written anew.
-#[test]
-fn the_tour_is_true() {
-    let path = root().join("README.md");
-    let readme = std::fs::read_to_string(&path).unwrap();
-    let fresh = refreshed(&readme);
-    assert!(fresh.matches(BEGIN).count() >= 2, "the tour shows no commands");
+fn check(file: &str, least: usize) {
+    let path = root().join(file);
+    let written = std::fs::read_to_string(&path).unwrap();
+    let fresh = refreshed(&written);
+    assert!(fresh.matches(BEGIN).count() >= least, "{file} shows no commands");
     if std::env::var_os("FORETRAIN_UPDATE_README").is_some() {
         std::fs::write(&path, &fresh).unwrap();
     } else {
         assert!(
-            fresh == readme,
-            "README.md is out of date: run this test with FORETRAIN_UPDATE_README=1"
+            fresh == written,
+            "{file} is out of date: run this test with FORETRAIN_UPDATE_README=1"
         );
     }
+}
+
+#[test]
+fn the_tour_is_true() {
+    check("README.md", 2);
+}
+
+#[test]
+fn the_books_pages_are_true() {
+    check("docs/estimate.md", 1);
+    check("docs/plan.md", 1);
 }

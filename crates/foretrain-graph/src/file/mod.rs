@@ -119,6 +119,16 @@ impl StepGraph {
     }
 }
 
+/// Whether a Parquet file of another kind can be decoded safely: its footer's lengths fit its bytes,
+/// nothing is compressed, and it has no more rows than bytes for them (it must hold eight bytes per
+/// row in columns without a dictionary). `what` names its rows.
+///
+/// # Errors
+/// If it claims more than it can hold.
+pub fn check_table(bytes: bytes::Bytes, what: &str) -> Result<()> {
+    pages::open(bytes, what).map(|_| ())
+}
+
 /// An error about content that no writer of ours produces.
 fn damaged(what: impl std::fmt::Display) -> InputError {
     InputError::new(format!("not a readable graph file: {what}"))

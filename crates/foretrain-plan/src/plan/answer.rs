@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::front::pareto;
 use super::place::Place;
 use super::reasons::{Explained, Needs, Reasons};
-use super::search::{Progress, Question, search};
+use super::search::{Progress, Question};
 use crate::horizon::InTime;
 use crate::layout::Wish;
 
@@ -99,11 +99,7 @@ pub fn plan(
     let mut left_out = Vec::new();
     let mut first_error = None;
     for (at, question) in questions.iter().enumerate() {
-        let found = question
-            .cluster
-            .nodes_for(u64::from(question.devices))
-            .and_then(|_| search(question, stop, &|so_far| progress(at, so_far)))
-            .and_then(|found| Place::of(question, found, goal.tokens));
+        let found = Place::search(question, stop, &|so_far| progress(at, so_far), goal.tokens);
         match found {
             Ok(place) => places.push((question, place)),
             Err(error) => {
@@ -144,46 +140,52 @@ pub fn plan(
     })
 }
 
-fn choose(places: &[(&Question<'_>, Place)], goal: Goal) -> (Option<usize>, Choice) {
-    let rated: Vec<(usize, f64, Option<f64>, InTime)> = places
-        .iter()
-        .enumerate()
-        .filter_map(|(at, (_, place))| {
-            let time = place.winner.as_ref()?.time.value;
-            let in_time = match (&place.horizon, goal.within) {
-                (Some(horizon), Some(within)) => horizon.within(within),
-                _ => InTime::Yes,
-            };
-            let rates = &place.rates;
-            Some((at, rates.tokens_per_second(time), rates.dollars_per_million(time), in_time))
+/// What decides between places.
+struct Rated {
+    at: usize,
+    tokens_per_second: f64,
+    dollars_per_million: Option<f64>,
+    in_time: InTime,
+}
+
+impl Rated {
+    fn of(at: usize, place: &Place, goal: Goal) -> Option<Self> {
+        let time = place.winner.as_ref()?.time.value;
+        let in_time = match (&place.horizon, goal.within) {
+            (Some(horizon), Some(within)) => horizon.within(within),
+            _ => InTime::Yes,
+        };
+        Some(Self {
+            at,
+            tokens_per_second: place.rates.tokens_per_second(time),
+            dollars_per_million: place.rates.dollars_per_million(time),
+            in_time,
         })
-        .collect();
-    let fastest = || rated.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|one| one.0);
+    }
+}
+
+fn choose(places: &[(&Question<'_>, Place)], goal: Goal) -> (Option<usize>, Choice) {
+    let all = places.iter().enumerate();
+    let rated: Vec<Rated> = all.filter_map(|(at, (_, place))| Rated::of(at, place, goal)).collect();
+    let fastest = rated
+        .iter()
+        .max_by(|a, b| a.tokens_per_second.total_cmp(&b.tokens_per_second).then(b.at.cmp(&a.at)))
+        .map(|one| one.at);
+    if rated.len() < 2 || goal.tokens.is_none() {
+        return (fastest, if rated.len() < 2 { Choice::Only } else { Choice::Fastest });
+    }
+    if rated.iter().all(|one| one.in_time == InTime::No) {
+        return (fastest, Choice::NoneInTime);
+    }
     // Those whose whole interval is in time before those that are only likely to be.
-    let cheapest = || {
-        let priced = rated.iter().filter(|one| one.3 != InTime::No && one.2.is_some());
-        let order = |one: &&(usize, f64, Option<f64>, InTime)| (one.3, one.2);
-        priced
-            .min_by(|a, b| {
-                let ((a_time, a), (b_time, b)) = (order(a), order(b));
-                a_time.cmp(&b_time).then(a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)))
-            })
-            .map(|one| one.0)
-    };
-    match (rated.len(), goal.tokens.and(goal.within)) {
-        (0 | 1, _) => (fastest(), Choice::Only),
-        (_, Some(_)) if rated.iter().all(|one| one.3 == InTime::No) => {
-            (fastest(), Choice::NoneInTime)
-        }
-        (_, Some(_)) => match cheapest() {
-            Some(at) => (Some(at), Choice::CheapestInTime),
-            None => (fastest(), Choice::Fastest),
-        },
-        (_, None) if goal.tokens.is_some() => match cheapest() {
-            Some(at) => (Some(at), Choice::Cheapest),
-            None => (fastest(), Choice::Fastest),
-        },
-        _ => (fastest(), Choice::Fastest),
+    let priced = rated.iter().filter(|one| one.in_time != InTime::No);
+    let cheapest = priced
+        .filter_map(|one| Some((one.in_time, one.dollars_per_million?, one.at)))
+        .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    match cheapest {
+        Some((_, _, at)) if goal.within.is_some() => (Some(at), Choice::CheapestInTime),
+        Some((_, _, at)) => (Some(at), Choice::Cheapest),
+        None => (fastest, Choice::Fastest),
     }
 }
 

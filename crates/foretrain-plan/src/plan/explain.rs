@@ -27,8 +27,10 @@ pub struct Comparison {
 /// Where the order of two layouts flips.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Crossover {
-    /// What is changed: `global batch`, `network bandwidth`.
+    /// What is changed: `global batch`, `network bandwidth of a node`.
     pub what: &'static str,
+    /// Unit of the values; empty for counts.
+    pub unit: &'static str,
     /// The value at which the slower becomes the faster; `None` if it does not within the range.
     pub at: Option<f64>,
     /// The value now.
@@ -99,14 +101,14 @@ impl<'a> Asked<'a> {
 /// Widest factors by which batch and bandwidth are changed.
 const WIDEST: f64 = 64.0;
 
-/// Where the order of two layouts flips as the global batch (in their common steps) or the network's
-/// bandwidth changes.
+/// Where the order of two layouts flips as the global batch (in their common steps) or the
+/// bandwidth of the network (of the links, within one node) changes.
 ///
 /// # Errors
 /// If a layout cannot be timed at all.
 pub fn crossovers(job: &Job<'_>, winner: &Layout, loser: &Layout) -> Result<Vec<Crossover>> {
     let asked = Asked::of(job);
-    Ok(vec![batch_crossover(asked, winner, loser)?, network_crossover(asked, winner, loser)?])
+    Ok(vec![batch_crossover(asked, winner, loser)?, bandwidth_crossover(asked, winner, loser)?])
 }
 
 fn batch_crossover(asked: Asked<'_>, winner: &Layout, loser: &Layout) -> Result<Crossover> {
@@ -139,6 +141,7 @@ fn batch_crossover(asked: Asked<'_>, winner: &Layout, loser: &Layout) -> Result<
     }
     Ok(Crossover {
         what: "global batch",
+        unit: "",
         at: at.map(|batch| batch as f64),
         now: now as f64,
         range: (smallest as f64, largest.max(now) as f64),
@@ -159,11 +162,23 @@ fn between(from: u64, to: u64, step: u64, flips: &dyn Fn(u64) -> Option<bool>) -
     to * step
 }
 
-fn network_crossover(asked: Asked<'_>, winner: &Layout, loser: &Layout) -> Result<Crossover> {
-    let now = asked.cluster.node_bandwidth().gb_per_sec();
+/// Of the network between the nodes, or of the links within the only one.
+fn bandwidth_crossover(asked: Asked<'_>, winner: &Layout, loser: &Layout) -> Result<Crossover> {
+    let alone = winner.devices() <= u64::from(asked.cluster.devices_per_node());
+    let (what, now) = if alone {
+        let links = asked.cluster.node.intra.per_device_bandwidth;
+        ("bandwidth of a device's links", links.gb_per_sec())
+    } else {
+        ("network bandwidth of a node", asked.cluster.node_bandwidth().gb_per_sec())
+    };
     let flips = |factor: f64| -> Option<bool> {
         let mut cluster = asked.cluster.clone();
-        cluster.node.nic_bandwidth = cluster.node.nic_bandwidth * factor;
+        let node = &mut cluster.node;
+        if alone {
+            node.intra.per_device_bandwidth = node.intra.per_device_bandwidth * factor;
+        } else {
+            node.nic_bandwidth = node.nic_bandwidth * factor;
+        }
         let asked = Asked { cluster: &cluster, ..asked };
         let times = (asked.time(winner).ok()?, asked.time(loser).ok()?);
         Some(times.1 < times.0)
@@ -188,12 +203,7 @@ fn network_crossover(asked: Asked<'_>, winner: &Layout, loser: &Layout) -> Resul
         }
         factor *= 2.0;
     }
-    Ok(Crossover {
-        what: "network bandwidth of a node, GB/s",
-        at,
-        now,
-        range: (now / WIDEST, now * WIDEST),
-    })
+    Ok(Crossover { what, unit: "GB/s", at, now, range: (now / WIDEST, now * WIDEST) })
 }
 
 /// Batches that a layout can deal out are multiples of this.

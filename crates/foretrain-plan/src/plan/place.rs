@@ -1,10 +1,12 @@
 //! One cluster and size: what was found there.
 
-use foretrain_core::{Bytes, Nanos, Result};
+use std::sync::atomic::AtomicBool;
+
+use foretrain_core::{Bytes, InputError, Nanos, Result};
 use serde::Serialize;
 
 use super::rank::settle;
-use super::search::{Candidate, Found, Question};
+use super::search::{Candidate, Found, Progress, Question, search};
 use crate::estimate::{Answer, Cost, cost, model_flops, tokens_per_sample};
 use crate::horizon::Horizon;
 use crate::layout::Layout;
@@ -82,15 +84,22 @@ impl Rates {
 }
 
 impl Place {
-    /// Puts what was found in order and looks at the best of it.
+    /// Searches, puts what was found in order and looks at the best of it. `tokens` are to be
+    /// finished.
     ///
     /// # Errors
-    /// If the best layout cannot be estimated, which is a mistake of the search.
-    pub(crate) fn of(
+    /// If the cluster cannot hold the job, or no layout goes with it, whatever the memory.
+    pub fn search(
         question: &Question<'_>,
-        mut found: Found,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(Progress) + Sync),
         tokens: Option<f64>,
     ) -> Result<Self> {
+        question.cluster.nodes_for(u64::from(question.devices))?;
+        let mut found = search(question, stop, progress)?;
+        if found.looked_at == found.all && found.ranked.is_empty() && found.nearest.is_none() {
+            return Err(question.refusal());
+        }
         let fastest = found.ranked.first().cloned();
         settle(&mut found.ranked);
         let winner = found.ranked.first();
@@ -138,6 +147,17 @@ impl Place {
 }
 
 impl Question<'_> {
+    /// Why there is no layout at all: what is wrong with the simplest that the pins leave.
+    fn refusal(&self) -> InputError {
+        let simplest = self.space.wish.complete(self.devices);
+        let Err(error) = simplest.and_then(|layout| self.answer(&layout)) else {
+            let devices = self.devices;
+            return InputError::new(format!("no layout of {devices} devices goes with the job"))
+                .hint("leave choices open (--pin), or choose another batch or number of GPUs");
+        };
+        error
+    }
+
     /// Asks a job that knows nothing yet.
     pub(super) fn with_job<T>(&self, ask: impl FnOnce(&Job<'_>) -> T) -> T {
         let machine = Machine::new(self.cluster, self.kernels.clone()).with_factors(self.factors);

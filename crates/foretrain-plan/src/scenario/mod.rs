@@ -1,7 +1,9 @@
 //! Plans as units of work: a scenario in, a row out, so that any launcher can spread many of them
 //! over machines and one step can put the rows together again.
 
+mod lines;
 mod merge;
+mod parquet;
 mod rows;
 mod run;
 mod shard;
@@ -13,7 +15,8 @@ use foretrain_workload::model::Model;
 use serde::{Deserialize, Serialize};
 
 pub use merge::merge;
-pub use rows::{read_rows, to_json_lines, to_parquet};
+pub use parquet::to_parquet;
+pub use rows::{parse_rows, read_rows, to_json_lines};
 pub use run::{Resolver, run};
 pub use shard::Shard;
 pub use study::{MOST_SCENARIOS, Study};

@@ -11,7 +11,7 @@ use foretrain_workload::model::Model;
 use super::{Outcome, ResultRow, Scenario, Shard, Study, cluster_hash, model_hash};
 use crate::layout::Wish;
 use crate::memory::Fit;
-use crate::plan::{Place, Question, Space, search};
+use crate::plan::{Place, Question, Space};
 use crate::times::Factors;
 
 /// What names in scenarios stand for.
@@ -151,12 +151,8 @@ fn answer(
         space: &space,
         memory: scenario.memory,
     };
-    let found = cluster
-        .nodes_for(u64::from(scenario.devices))
-        .and_then(|_| search(&question, stop, &|_| {}))
-        .and_then(|found| Place::of(&question, found, None));
-    match found {
-        Ok(place) => row(refused(&InputError::new("no layout goes with the job")), &place),
+    match Place::search(&question, stop, &|_| {}, None) {
+        Ok(place) => row(refused(&InputError::new("stopped")), &place),
         Err(error) => refused(&error),
     }
 }

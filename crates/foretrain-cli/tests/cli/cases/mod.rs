@@ -6,5 +6,6 @@ mod communication;
 mod damage;
 mod graphs;
 mod launches;
+mod layouts;
 mod ranks;
 mod scaling;

@@ -114,6 +114,7 @@ impl From<&Rival> for RivalReport {
             rival.comparison.differences.iter().map(|(part, time)| PartReport::of(*part, *time));
         let crossovers = rival.crossovers.iter().map(|crossover| CrossoverReport {
             what: crossover.what.into(),
+            unit: crossover.unit.into(),
             at: crossover.at.map(finite),
             now: finite(crossover.now),
             from: finite(crossover.range.0),

@@ -141,6 +141,8 @@ pub struct RivalReport {
 pub struct CrossoverReport {
     /// What is changed.
     pub what: String,
+    /// Unit of the values; empty for counts.
+    pub unit: String,
     /// The value at which it flips; `null` if it does not within the range.
     pub at: Option<f64>,
     /// The value now.

@@ -1,5 +1,7 @@
 //! A layout that was asked about, beside the winner.
 
+use std::cmp::Ordering;
+
 use foretrain_core::Bytes;
 use foretrain_plan::Answer;
 use foretrain_plan::memory::Item;
@@ -29,7 +31,9 @@ pub(super) fn explained(explained: &Explained, place: &Place, sheet: &mut Sheet)
     let rank = match explained.rank {
         Some(rank) => format!("{rank} of {}", place.found.ranked.len()),
         None if answer.peak_memory() > place.limit => "none: it does not fit".into(),
-        None => "none: it is outside what the search looks at".into(),
+        None => {
+            "none: outside the search, or computing alone for more than twice the best step".into()
+        }
     };
     sheet.field("rank", &rank);
     if !explained.advice.is_empty() {
@@ -86,9 +90,13 @@ fn memory(winner: &Answer, asked: &Answer, sheet: &mut Sheet) {
         ("Difference", Side::Right),
     ]);
     let mut row = |label: &str, own: Bytes, other: Bytes| {
-        let difference =
-            if other >= own { format!("+{}", other - own) } else { format!("-{}", own - other) };
-        table.row(vec![label.into(), own.to_string(), other.to_string(), difference]);
+        let difference = match other.cmp(&own) {
+            Ordering::Greater => format!("+{}", other - own),
+            Ordering::Less => format!("-{}", own - other),
+            Ordering::Equal => "-".into(),
+        };
+        let size = |bytes: Bytes| if bytes == Bytes::ZERO { "-".into() } else { bytes.to_string() };
+        table.row(vec![label.into(), size(own), size(other), difference]);
     };
     for item in Item::ALL {
         let sizes = (of(&own.items, item), of(&other.items, item));

@@ -4,6 +4,7 @@ mod explained;
 mod places;
 mod why;
 
+use foretrain_plan::Layout;
 use foretrain_plan::memory::Fit;
 use foretrain_plan::plan::{Candidate, Needs, Place, Plan};
 
@@ -79,6 +80,11 @@ fn unit(place: &Place) -> &'static str {
     if place.rates.in_samples { "Samples" } else { "Tokens" }
 }
 
+/// A layout that may be broken behind its commas, and is read all the same.
+fn spaced(layout: &Layout) -> String {
+    layout.to_string().replace(',', ", ")
+}
+
 /// The best layouts.
 fn ranking(place: &Place, view: PlanView, sheet: &mut Sheet) {
     let ranked = &place.found.ranked;
@@ -134,7 +140,7 @@ fn row(at: usize, candidate: &Candidate, place: &Place) -> Vec<String> {
     }
     vec![
         (at + 1).to_string(),
-        candidate.layout.to_string(),
+        spaced(&candidate.layout),
         ms(time),
         ms_interval(&candidate.time),
         plain(place.rates.tokens_per_second_and_device(time)),
@@ -188,7 +194,7 @@ fn front(plan: &Plan, view: PlanView, sheet: &mut Sheet) {
         let candidate = &place.found.ranked[item.rank];
         let time = candidate.time.value;
         let mut cells = vec![
-            candidate.layout.to_string(),
+            spaced(&candidate.layout),
             ms(time),
             place.rates.dollars_per_million(time).map_or_else(|| "-".into(), money),
             candidate.memory.to_string(),

@@ -3,7 +3,7 @@
 use foretrain_plan::horizon::InTime;
 use foretrain_plan::plan::{Choice, Place, Plan};
 
-use super::unit;
+use super::{spaced, unit};
 use crate::text::estimate::{count, duration, money};
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
@@ -45,7 +45,7 @@ fn row(place: &Place, plan: &Plan, columns: usize) -> Vec<String> {
     let time = winner.time.value;
     let rates = &place.rates;
     cells.extend([
-        winner.layout.to_string(),
+        spaced(&winner.layout),
         ms(time),
         plain(rates.tokens_per_second(time)),
         rates.mfu(time).map_or_else(|| "n/a".into(), percent),

@@ -73,40 +73,34 @@ pub(super) fn signed(time: Nanos) -> String {
 
 /// Where the order flips, in words.
 pub(super) fn flips(crossover: &Crossover, winner: &Layout, rival: &Layout) -> String {
-    let batch = crossover.what == "global batch";
-    let number = |value: f64| if batch { format!("{value:.0}") } else { plain(value) };
-    let micro = |value: f64, layout: &Layout| {
-        value / (f64::from(layout.data) * layout.micro_batch as f64).max(1.0)
-    };
-    let rounds = |value: f64| {
-        if !batch {
-            return String::new();
-        }
-        let (own, other) = (micro(value, winner), micro(value, rival));
-        if (own - other).abs() < 0.5 {
-            format!(" ({own:.0} micro-batches)")
-        } else {
-            format!(" ({own:.0} and {other:.0} micro-batches)")
-        }
+    let Crossover { what, now, range, .. } = *crossover;
+    let shown = |value: f64| match crossover.unit {
+        "" => format!("{value:.0}{}", rounds(value, winner, rival)),
+        unit => format!("{} {unit}", plain(value)),
     };
     match crossover.at {
-        Some(at) => {
-            let way = if at < crossover.now { "down to" } else { "from" };
-            format!(
-                "the order flips {way} a {} of {}{}; it is {} now{}",
-                crossover.what,
-                number(at),
-                rounds(at),
-                number(crossover.now),
-                rounds(crossover.now)
-            )
+        Some(at) if at < now => {
+            format!("the order flips from a {what} of {} down; it is {} now", shown(at), shown(now))
         }
-        None => format!(
-            "the order holds for a {} from {} to {}",
-            crossover.what,
-            number(crossover.range.0),
-            number(crossover.range.1)
-        ),
+        Some(at) => {
+            format!("the order flips from a {what} of {} up; it is {} now", shown(at), shown(now))
+        }
+        None => {
+            let (from, to) = (shown(range.0), shown(range.1));
+            format!("the order holds for a {what} from {from} to {to}")
+        }
+    }
+}
+
+/// A batch in micro-batches of both.
+fn rounds(batch: f64, winner: &Layout, rival: &Layout) -> String {
+    let of =
+        |layout: &Layout| batch / (f64::from(layout.data) * layout.micro_batch as f64).max(1.0);
+    let (own, other) = (of(winner), of(rival));
+    if (own - other).abs() < 0.5 {
+        format!(" ({own:.0} micro-batches)")
+    } else {
+        format!(" ({own:.0} and {other:.0} micro-batches)")
     }
 }
 

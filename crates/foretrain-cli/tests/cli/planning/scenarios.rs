@@ -1,0 +1,111 @@
+//! Many plans in parts.
+
+use std::path::Path;
+
+use super::{LAB, MODEL};
+use crate::support::{complaint, run, text};
+
+struct Study {
+    directory: tempfile::TempDir,
+}
+
+impl Study {
+    fn new() -> Self {
+        let study = Self { directory: tempfile::tempdir().unwrap() };
+        let said = run(&[
+            "plan",
+            MODEL,
+            "--on",
+            LAB,
+            "--on",
+            "dgx-a100",
+            "--gpus",
+            "1,2,4",
+            "--batch",
+            "16",
+            "--pin",
+            "cp=1,pp=1",
+            "--write-scenarios",
+            text(&study.path("study.jsonl")),
+        ]);
+        assert_eq!((said.code, said.out.as_str()), (0, ""), "{}", said.err);
+        assert!(said.err.contains("6 scenarios"), "{}", said.err);
+        study
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn plan(&self, arguments: &[&str], out: &str) -> Vec<u8> {
+        let (file, out) = (self.path("study.jsonl"), self.path(out));
+        let all =
+            [&["plan", "--scenarios", text(&file)], arguments, &["--out", text(&out)]].concat();
+        let said = run(&all);
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""), "{all:?}");
+        std::fs::read(out).unwrap()
+    }
+}
+
+#[test]
+fn parts_in_processes_of_their_own_are_the_whole() {
+    let study = Study::new();
+    let whole = study.plan(&[], "whole.jsonl");
+    let parts: Vec<String> = (1..=4)
+        .map(|part| {
+            let name = format!("rows-{part}.jsonl");
+            study.plan(&["--shard", &format!("{part}/4")], &name);
+            text(&study.path(&name)).to_owned()
+        })
+        .collect();
+    let merge: Vec<&str> =
+        std::iter::once("--merge").chain(parts.iter().rev().map(String::as_str)).collect();
+    assert_eq!(study.plan(&merge, "merged.jsonl"), whole);
+    let table = study.plan(&merge, "merged.parquet");
+    assert_eq!(study.plan(&[], "whole.parquet"), table);
+    assert!(table.starts_with(b"PAR1"));
+
+    // Without one of them, and with one of them twice.
+    let refuse = |parts: &[&String]| {
+        let file = study.path("study.jsonl");
+        let mut arguments = vec!["plan", "--scenarios", text(&file), "--merge"];
+        arguments.extend(parts.iter().map(|part| part.as_str()));
+        complaint(&arguments, study.directory.path())
+    };
+    let gap = refuse(&[&parts[0], &parts[1], &parts[3]]);
+    assert!(gap.contains("1 of 6 rows are missing: scenario 3"), "{gap}");
+    let twice = refuse(&[&parts[0], &parts[1], &parts[2], &parts[3], &parts[1]]);
+    assert!(twice.contains("scenario 2 (in DIR/rows-2.jsonl and DIR/rows-2.jsonl)"), "{twice}");
+
+    // Rows of a study that has changed since.
+    let file = study.path("study.jsonl");
+    let changed =
+        std::fs::read_to_string(&file).unwrap().replacen("\"devices\":1", "\"devices\":2", 1);
+    std::fs::write(&file, changed).unwrap();
+    let stranger = refuse(&parts.iter().collect::<Vec<_>>());
+    assert!(stranger.contains("another scenario file"), "{stranger}");
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    let study = Study::new();
+    let file = study.path("study.jsonl");
+    let ask = |arguments: &[&str]| {
+        complaint(
+            &[&["plan", "--scenarios", text(&file)], arguments].concat(),
+            study.directory.path(),
+        )
+    };
+    assert!(ask(&["--shard", "0/8"]).contains("parts count from 1"));
+    assert!(ask(&["--shard", "9/8"]).contains("does not exist"));
+    assert!(ask(&["--out", text(&study.path("rows.csv"))]).contains(".jsonl or .parquet"));
+    assert!(ask(&["--merge", text(Path::new("nowhere.jsonl"))]).contains("no such file"));
+    std::fs::write(study.path("torn.jsonl"), "{\"study\":\"1\",\"scen").unwrap();
+    let torn = ask(&["--merge", text(&study.path("torn.jsonl"))]);
+    assert!(torn.contains("line 1, column") && torn.contains("torn.jsonl"), "{torn}");
+    // The model's file is not what it was.
+    let other = std::fs::read_to_string(&file).unwrap().replace(MODEL, "gpt-3-125m");
+    std::fs::write(&file, other).unwrap();
+    let changed = ask(&[]);
+    assert!(changed.contains("is not the one") && changed.contains("scenario 1"), "{changed}");
+}
