@@ -216,8 +216,7 @@ pub(super) fn lcm(a: u64, b: u64) -> u64 {
     fn gcd(a: u64, b: u64) -> u64 {
         if b == 0 { a } else { gcd(b, a % b) }
     }
-    let divisor = gcd(a, b);
-    if divisor == 0 { 0 } else { (a / divisor).saturating_mul(b) }
+    a.checked_div(gcd(a, b)).map_or(0, |part| part.saturating_mul(b))
 }
 
 /// What a tenth more of each resource would save.
