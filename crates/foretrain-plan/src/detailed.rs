@@ -1,6 +1,6 @@
 //! An estimate with everything that belongs beside it.
 
-use foretrain_core::{Bytes, Result};
+use foretrain_core::{Bytes, FlopRate, Result};
 use serde::Serialize;
 
 use crate::advice::{Advice, advice};
@@ -74,11 +74,7 @@ pub fn detailed(
         active_parameters: model.active_parameters(),
         cluster: cluster.name.clone(),
         device: cluster.node.device.name.clone(),
-        peak: cluster
-            .node
-            .device
-            .peak(training.precision.compute)
-            .map(foretrain_core::FlopRate::get),
+        peak: cluster.node.device.peak(training.precision.compute).map(FlopRate::get),
         software: software.name.clone(),
         training: training.clone(),
         rhythm,

@@ -56,12 +56,13 @@ fn study() -> Study {
         // A device that holds next to nothing.
         Scenario { memory: Some(foretrain_core::Bytes::from_mib(100)), ..scenario(8, "mbs=1") },
     ];
-    Study::parse(&Study::to_json_lines(&scenarios)).expect("a study")
+    Study::parse(&Study::to_json_lines(&scenarios)).expect("what is written is read")
 }
 
 fn rows_of(study: &Study, shard: &str) -> Vec<ResultRow> {
-    let shard: Shard = shard.parse().expect("a shard");
-    run(study, shard, &mut Builtin, &AtomicBool::new(false), &|_, _| {}).expect("a run").expect("not stopped")
+    let shard: Shard = shard.parse().expect("a part of the whole");
+    let rows = run(study, shard, &mut Builtin, &AtomicBool::new(false), &|_, _| {});
+    rows.expect("known names").expect("nobody stops it")
 }
 
 #[test]

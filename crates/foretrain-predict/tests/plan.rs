@@ -6,7 +6,7 @@ use foretrain_hardware::Catalogue;
 use foretrain_predict::PredictOptions;
 use foretrain_predict::plan::{RecordedPlanOptions, plan};
 use foretrain_predict::whatif::WhatIfOptions;
-use foretrain_testkit::JobSpec;
+use foretrain_testkit::{JobSpec, generate};
 
 use support::recordings;
 
@@ -31,7 +31,7 @@ fn options(gpus: &[u32], strategies: &[&str]) -> RecordedPlanOptions {
 
 #[test]
 fn every_size_has_every_strategy_ranked() {
-    let job = recordings(&JobSpec::default());
+    let job = recordings(&generate(&JobSpec::tiny_ddp()).expect("a valid job"));
     let catalogue = Catalogue::builtin();
     let answer = plan(&job, catalogue, &options(&[8, 32], &[])).expect("a plan");
     for gpus in [8, 32] {
@@ -55,7 +55,7 @@ fn every_size_has_every_strategy_ranked() {
 
 #[test]
 fn what_cannot_be_asked_is_refused() {
-    let job = recordings(&JobSpec::default());
+    let job = recordings(&generate(&JobSpec::tiny_ddp()).expect("a valid job"));
     let catalogue = Catalogue::builtin();
     assert!(plan(&job, catalogue, &options(&[], &[])).is_err());
     assert!(plan(&job, catalogue, &options(&[0], &[])).is_err());

@@ -40,29 +40,28 @@ pub(super) struct JobArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Software")]
 struct SoftwareArgs {
     /// What runs the step: megatron, megatron-deepspeed (as of 2021 to 2023), fsdp, fsdp-compile,
     /// pytorch (eager, DDP) or xla.
-    #[arg(long, value_name = "NAME", default_value = "megatron")]
+    #[arg(long, help_heading = "Software", value_name = "NAME", default_value = "megatron")]
     software: String,
     /// Tensor-parallel communication is cut up and runs beside the products it belongs to.
-    #[arg(long)]
+    #[arg(long, help_heading = "Software")]
     overlap_tensor: bool,
     /// Gradients are synchronised after the last backward pass, not beside it.
-    #[arg(long)]
+    #[arg(long, help_heading = "Software")]
     no_overlap_gradients: bool,
     /// Attention forms its scores, keeps them and reads them again.
-    #[arg(long)]
+    #[arg(long, help_heading = "Software")]
     no_flash_attention: bool,
     /// The host launches recorded graphs, so its pace does not matter.
-    #[arg(long)]
+    #[arg(long, help_heading = "Software")]
     cuda_graphs: bool,
     /// Gradients synchronised at once, as in 25MiB.
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, help_heading = "Software", value_name = "SIZE", value_parser = values::size)]
     bucket: Option<Bytes>,
     /// Number format in which gradients are reduced, as in bf16, whatever they are accumulated in.
-    #[arg(long, value_name = "TYPE", value_parser = planning::dtype)]
+    #[arg(long, help_heading = "Software", value_name = "TYPE", value_parser = planning::dtype)]
     reduce_in: Option<DType>,
 }
 

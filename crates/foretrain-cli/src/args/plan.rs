@@ -18,7 +18,7 @@ Examples:
       --tokens 2T --by 60d --price dgx-h100=2.5 --price dgx-a100=1.3
   foretrain plan gpt-3-1.3b --on dgx-a100 --gpus 8 --batch 256 --pin pp=1 --explain pp=8,mbs=1
   foretrain plan llama-3-8b --on dgx-h100 --gpus 8..512 --batch 512 --write-scenarios study.jsonl
-  foretrain plan --scenarios study.jsonl --shard $SLURM_ARRAY_TASK_ID/8 --out rows-3.jsonl
+  foretrain plan --scenarios study.jsonl --shard 3/8 --out rows-3.jsonl
   foretrain plan --scenarios study.jsonl --merge rows-*.jsonl --out rows.parquet
 
 `foretrain estimate --help` says how layouts are written; docs/plan.md explains the ranking, the

@@ -23,11 +23,11 @@ fn refreshed(page: &str) -> String {
 /// With `FORETRAIN_UPDATE_README` set the file is written anew.
 fn check(file: &str, least: usize) {
     let path = root().join(file);
-    let written = std::fs::read_to_string(&path).unwrap();
+    let written = std::fs::read_to_string(&path).expect("the page is there");
     let fresh = refreshed(&written);
     assert!(fresh.matches(BEGIN).count() >= least, "{file} shows no commands");
     if std::env::var_os("FORETRAIN_UPDATE_README").is_some() {
-        std::fs::write(&path, &fresh).unwrap();
+        std::fs::write(&path, &fresh).expect("it can be written");
     } else {
         assert!(
             fresh == written,

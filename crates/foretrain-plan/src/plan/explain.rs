@@ -216,7 +216,7 @@ pub(super) fn lcm(a: u64, b: u64) -> u64 {
     fn gcd(a: u64, b: u64) -> u64 {
         if b == 0 { a } else { gcd(b, a % b) }
     }
-    a.checked_div(gcd(a, b)).unwrap_or(0).saturating_mul(b)
+    a.checked_div(gcd(a, b)).map_or(0, |part| part.saturating_mul(b))
 }
 
 /// What a tenth more of each resource would save.

@@ -199,6 +199,8 @@ fn o33_reserved_memory_of_fsdp() {
     assert!((drop - 1.0).abs() < 0.1, "{drop}");
 }
 
+/// The script of `examples/plan`, in two processes.
+#[cfg(unix)]
 #[test]
 fn examples_of_the_book_run() {
     let script = crate::support::root().join("examples/plan/study.sh");

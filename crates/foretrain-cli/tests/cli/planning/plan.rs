@@ -150,3 +150,25 @@ fn any_layout_can_be_explained() {
     let heads = explained("tp=8,dp=1,cp=1,ep=2");
     assert!(heads["refused"].as_str().unwrap().contains("no experts"), "{heads}");
 }
+
+/// Ctrl-C ends a long search with the best so far.
+#[cfg(unix)]
+#[test]
+fn interrupted_searches_answer_with_the_best_so_far() {
+    let line = "plan deepseek-v3 --on dgx-h100 --on dgx-a100 --gpus 64..16384 --batch 16384 --schedules all";
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_foretrain"))
+        .args(words(line))
+        .current_dir(crate::support::root())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let said = child.wait_with_output().unwrap();
+    let page = String::from_utf8(said.stdout).unwrap();
+    assert!(page.contains("warning: stopped after ") && page.contains("the best so far"), "{page}");
+    // On a busy machine nothing may have been found yet.
+    assert!(matches!(said.status.code(), Some(0 | 1)), "{:?}", said.status);
+}

@@ -11,7 +11,7 @@ struct Study {
 
 impl Study {
     fn new() -> Self {
-        let study = Self { directory: tempfile::tempdir().unwrap() };
+        let study = Self { directory: tempfile::tempdir().expect("a directory") };
         let said = run(&[
             "plan",
             MODEL,
@@ -43,7 +43,7 @@ impl Study {
             [&["plan", "--scenarios", text(&file)], arguments, &["--out", text(&out)]].concat();
         let said = run(&all);
         assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""), "{all:?}");
-        std::fs::read(out).unwrap()
+        std::fs::read(out).expect("it is written")
     }
 }
 

@@ -38,7 +38,8 @@ pub(super) fn places(plan: &Plan, sheet: &mut Sheet) {
 fn row(place: &Place, plan: &Plan, columns: usize) -> Vec<String> {
     let mut cells = vec![place.cluster.clone(), place.devices.to_string()];
     let Some(winner) = &place.winner else {
-        cells.push("none fits".into());
+        let complete = place.found.looked_at == place.found.all;
+        cells.push(if complete { "none fits" } else { "none so far" }.into());
         cells.resize(columns, "-".into());
         return cells;
     };

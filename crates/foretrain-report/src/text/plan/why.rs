@@ -97,11 +97,12 @@ fn rounds(batch: f64, winner: &Layout, rival: &Layout) -> String {
     let of =
         |layout: &Layout| batch / (f64::from(layout.data) * layout.micro_batch as f64).max(1.0);
     let (own, other) = (of(winner), of(rival));
-    if (own - other).abs() < 0.5 {
-        format!(" ({own:.0} micro-batches)")
+    let counts = if (own - other).abs() < 0.5 {
+        format!("{own:.0}")
     } else {
-        format!(" ({own:.0} and {other:.0} micro-batches)")
-    }
+        format!("{own:.0} and {other:.0}")
+    };
+    format!(" ({counts} micro-batch{})", if counts == "1" { "" } else { "es" })
 }
 
 fn sensitivity(all: &[Sensitivity], sheet: &mut Sheet) {
