@@ -2,7 +2,7 @@
 //!
 //! A [`KernelModel`] holds the curves of one device: how much of its peaks kernels reach, by class
 //! and shape. The curves ship in `data/kernels.toml`; a device without its own borrows those of its
-//! nearest relative ([`relative`]). `docs/kernels.md` has the formulas and how well they hold.
+//! nearest relative (`relative`). `docs/kernels.md` has the formulas and how well they hold.
 
 mod attention;
 mod book;

@@ -1,6 +1,6 @@
 //! Models from the `config.json` that Hugging Face's `transformers` writes.
 //!
-//! A family of models is a function from the config's keys to an architecture; [`FAMILIES`] names
+//! A family of models is a function from the config's keys to an architecture; `FAMILIES` names
 //! them all.
 
 mod config;
