@@ -36,8 +36,6 @@ pub struct Software {
     pub overlap_tensor_gradients: bool,
     /// Activations travel between stages while the sender computes on.
     pub overlap_pipeline: bool,
-    /// Expert dispatch and combination run beside other work.
-    pub overlap_expert: bool,
     /// A token goes to each rank and node once, however many of its experts are there (DeepEP,
     /// HybridEP).
     pub expert_dedup: bool,
@@ -84,7 +82,6 @@ impl Software {
             overlap_tensor: false,
             overlap_tensor_gradients: true,
             overlap_pipeline: true,
-            overlap_expert: false,
             expert_dedup: true,
             bucket: Bytes::from_mib(160),
             live_parameters: 0,

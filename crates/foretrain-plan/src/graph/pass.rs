@@ -1,5 +1,7 @@
 //! One pass of one micro-batch over one chunk.
 
+use std::rc::Rc;
+
 use foretrain_core::{Nanos, Result};
 use foretrain_cost::kernels::Operation;
 use foretrain_graph::attributes::well_known;
@@ -8,7 +10,7 @@ use foretrain_graph::{Node, NodeId, NodeKind, Phase};
 use super::Detail;
 use super::stage::StageGraph;
 use crate::layout::{Ranks, Recompute, Sharding};
-use crate::lower::{Comm, Group, Lowered, Owner, Slice, Work, lower};
+use crate::lower::{Comm, Group, Lowered, Owner, Work};
 use crate::pipeline::{Kind, Task};
 use crate::step::Unit;
 
@@ -16,7 +18,8 @@ impl StageGraph<'_> {
     /// Adds a pass; returns the node at which its result is ready.
     pub(super) fn pass(&mut self, task: Task, last: bool) -> Result<NodeId> {
         let at = self.chunk_of(task.chunk);
-        let units = self.laid.chunks[at].units.clone();
+        let chunk = Rc::clone(&self.laid.chunks[at]);
+        let units = &chunk.units;
         let start = self.mark("start of pass", task);
         let reduced = self.laid.layout.sharding >= Sharding::Gradients;
         let divided = self.laid.layout.sharding == Sharding::Parameters;
@@ -26,7 +29,7 @@ impl StageGraph<'_> {
             Kind::Forward => (0..units.len()).collect(),
             Kind::Backward | Kind::Weights => (0..units.len()).rev().collect(),
         };
-        let mut gathered = self.gather_first(&order, &units, task, start, divided);
+        let mut gathered = self.gather_first(&order, units, task, start, divided);
         for (turn, &unit) in order.iter().enumerate() {
             if first_forward && let Some(&arrived) = self.gathers.get(&(at, unit)) {
                 self.wait_for(arrived);
@@ -39,14 +42,14 @@ impl StageGraph<'_> {
             ends[unit] = Some(end);
             if divided {
                 gathered =
-                    self.gather_next(&order, &units, turn, task, begins.unwrap_or(start), &ends);
+                    self.gather_next(&order, units, turn, task, begins.unwrap_or(start), &ends);
             }
             if reduced {
                 self.scatter(&units[unit], task, end);
             }
             if last && self.laid.job.software.overlap_gradients {
-                let buckets = self.laid.syncs[at].buckets.clone();
-                for bucket in buckets.iter().filter(|bucket| bucket.unit == unit) {
+                let sync = Rc::clone(&self.laid.syncs[at]);
+                for bucket in sync.buckets.iter().filter(|bucket| bucket.unit == unit) {
                     let node = self.bucket(bucket, Phase::Sync);
                     self.after(end, node, Nanos::ZERO);
                 }
@@ -106,11 +109,10 @@ impl StageGraph<'_> {
             let node = Node::new(NodeKind::Kernel, name, self.compute, whole);
             return Ok(self.push(Node { phase: phase(task.kind), module, ..node }));
         }
-        let slice = Slice::of(self.laid.layout, self.laid.job.training, self.laid.job.software);
-        let lowered = lower(&layer, &slice);
         let before = self.graph.node_count();
         let mut spent = Nanos::ZERO;
-        for work in self.works(&lowered, unit, task) {
+        let lowered = Rc::clone(&self.lowered);
+        for work in self.works(&lowered[unit.layer], unit, task) {
             spent += self.work(&work, phase(task.kind), module)?;
         }
         let pause = whole - spent;

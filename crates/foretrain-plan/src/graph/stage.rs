@@ -1,6 +1,7 @@
 //! One stage's graph.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use foretrain_core::{Bytes, NameId, Nanos, Result};
 use foretrain_graph::{
@@ -9,6 +10,7 @@ use foretrain_graph::{
 };
 
 use super::Detail;
+use crate::lower::{Lowered, Slice, lower};
 use crate::pipeline::{Kind, Orders, Place, Task};
 use crate::step::{Bucket, Laid};
 
@@ -19,6 +21,8 @@ pub(super) struct StageGraph<'a> {
     pub(super) stage: u32,
     pub(super) detail: Detail,
     pub(super) graph: StepGraph,
+    /// What a rank runs of each of the differing layers.
+    pub(super) lowered: Rc<Vec<Lowered>>,
     pub(super) compute: QueueId,
     pub(super) beside: QueueId,
     pub(super) exchange: QueueId,
@@ -44,6 +48,8 @@ impl<'a> StageGraph<'a> {
         stage: u32,
         detail: Detail,
     ) -> Result<Self> {
+        let slice = Slice::of(laid.layout, laid.job.training, laid.job.software);
+        let lowered = laid.cut.layers.iter().map(|layer| lower(layer, &slice)).collect();
         let mut graph = StepGraph::new();
         let mut queue = |name: &str, kind| graph.add_queue(name, kind);
         let compute = queue("compute", QueueKind::Stream);
@@ -61,6 +67,7 @@ impl<'a> StageGraph<'a> {
             stage,
             detail,
             graph,
+            lowered: Rc::new(lowered),
             compute,
             beside,
             exchange,

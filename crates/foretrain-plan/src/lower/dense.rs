@@ -5,7 +5,7 @@ use foretrain_cost::kernels::{Gemm, MemoryKind, Operation};
 use foretrain_graph::CollectiveKind;
 use foretrain_workload::model::{Elementwise, Norm, Op, Split, Tokens};
 
-use super::slice::{Slice, bytes};
+use super::slice::{Slice, bytes, times};
 use super::work::{Comm, Group, Lowered, Owner, Work, comm, kernel, memory};
 use crate::software::Fusion;
 
@@ -233,10 +233,6 @@ pub(super) fn norm(
     if op.keeps_input {
         out.keep(size);
     }
-}
-
-fn times(bytes: Bytes, factor: u64) -> Bytes {
-    Bytes::new(bytes.get().saturating_mul(factor))
 }
 
 /// Numbers read and written per number of the result, and launches.

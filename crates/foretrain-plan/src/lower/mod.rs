@@ -10,6 +10,7 @@ mod work;
 use foretrain_workload::model::{Elementwise, Layer, Op, OpKind, Tokens};
 
 pub use slice::Slice;
+pub(crate) use slice::times;
 pub use work::{Comm, Group, Lowered, Owner, Work};
 
 /// What one rank runs of `layer`, and keeps of it, for one micro-batch.

@@ -38,8 +38,6 @@ pub struct Slice {
     pub overlap_tensor: bool,
     /// Communication of a column split's input gradient beside the product for its weights.
     pub overlap_tensor_gradients: bool,
-    /// Expert communication beside other work.
-    pub overlap_expert: bool,
     /// A token goes to each node once, however many of its experts are there.
     pub expert_dedup: bool,
     /// Number formats.
@@ -69,7 +67,6 @@ impl Slice {
             fused_loss: software.fused_loss,
             overlap_tensor: software.overlap_tensor,
             overlap_tensor_gradients: software.overlap_tensor_gradients,
-            overlap_expert: software.overlap_expert,
             expert_dedup: software.expert_dedup,
             precision: training.precision,
             lora: training.lora,
@@ -124,4 +121,9 @@ impl Slice {
 /// So many numbers of a type.
 pub(super) fn bytes(dtype: DType, numbers: u64) -> Bytes {
     Bytes::new(dtype.bytes_of(numbers))
+}
+
+/// So many times as many bytes.
+pub(crate) fn times(bytes: Bytes, factor: u64) -> Bytes {
+    Bytes::new(bytes.get().saturating_mul(factor))
 }

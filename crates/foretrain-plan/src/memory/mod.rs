@@ -9,6 +9,7 @@ pub use items::{Fit, Item, MemoryRange, StageMemory};
 use foretrain_core::{Bytes, DType, Result};
 
 use crate::layout::{Layout, Sharding};
+use crate::lower::times;
 use crate::pipeline::Orders;
 use crate::step::{Laid, LayerCost, Shares};
 
@@ -156,10 +157,6 @@ impl Laid<'_> {
 
 /// Layers whose gathered parameters are held at once: the one at work and those ahead.
 const GATHERED_UNITS: u64 = 3;
-
-fn times(bytes: Bytes, factor: u64) -> Bytes {
-    Bytes::new(bytes.get().saturating_mul(factor))
-}
 
 /// Sums and maxima over a stage's layers.
 #[derive(Clone, Copy, Debug, Default)]

@@ -59,13 +59,13 @@ impl LayerCost {
     ) -> Result<Self> {
         let ranks = Ranks::of(layout);
         let mut lowered = lower(layer, slice);
-        let copies = flat_copies(Shares::of(layer, layout), layout, &training.precision);
+        let shares = Shares::of(layer, layout);
+        let copies = flat_copies(shares, layout, &training.precision);
         lowered.forward.extend(copies[0].clone());
         lowered.backward.extend(copies[1..].iter().flatten().cloned());
         lowered.inputs.extend(copies[1].clone());
         lowered.weights.extend(copies[2].clone());
         let Lowered { forward, backward, inputs, weights, core, .. } = &lowered;
-        let shares = Shares::of(layer, layout);
         let trained = match training.lora {
             Some(lora) => Shares { dense: lora.parameters(layer, layout), ..Shares::default() },
             None => shares,

@@ -143,7 +143,7 @@ impl<'a> Job<'a> {
         let micro_batches = self.micro_batches(layout)?;
         let cut = Cut::new(self.model, layout)?;
         let layers = self.layers(&cut, layout)?;
-        let host = Host::of(self.machine.cluster());
+        let host = self.machine.host();
         let pace = Pace::of(self.software, host.pace * self.machine.factors().host);
         let chunk = |runs: &Vec<_>| ChunkCost::of(runs, &layers, layout, pace, &host);
         let mut chunks: Vec<Rc<ChunkCost>> = Vec::with_capacity(cut.chunks.len());

@@ -233,7 +233,7 @@ impl Chunk<'_> {
     /// Gradients down, parameters up, and the host's memory in between, which the devices of a
     /// node share.
     fn update_on_host(&self, gradients: u64, weights: u64, states: u64) -> Nanos {
-        let host = super::host::Host::of(self.machine.cluster());
+        let host = self.machine.host();
         let copies = Bytes::new(gradients + weights) / host.copy_bandwidth;
         copies + Bytes::new(2 * states + gradients) / host.memory_bandwidth_per_device
     }

@@ -209,7 +209,7 @@ impl Laid<'_> {
     /// Host time between a step's update and the next step.
     pub(crate) fn between_steps(&self) -> Nanos {
         let machine = self.job.machine;
-        let pace = super::Host::of(machine.cluster()).pace * machine.factors().host;
+        let pace = machine.host().pace * machine.factors().host;
         self.job.software.host_per_step.scale(pace)
     }
 

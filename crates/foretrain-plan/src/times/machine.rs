@@ -14,6 +14,7 @@ use super::factors::Factors;
 use super::pass::{Part, PassTime};
 use crate::layout::Ranks;
 use crate::lower::{Comm, Group, Owner, Work};
+use crate::step::Host;
 
 /// A collective's time, and the relative half-width of its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +35,7 @@ pub struct Machine<'a> {
     kernels: KernelModel,
     factors: Factors,
     sustained: Sustained,
+    host: Host,
     known_kernels: RefCell<FxHashMap<Operation, KernelTime>>,
     fabrics: RefCell<FxHashMap<(u32, u32), Fabric>>,
     known_comms: RefCell<FxHashMap<Asked, CommTime>>,
@@ -47,6 +49,7 @@ impl<'a> Machine<'a> {
             cluster,
             kernels,
             sustained,
+            host: Host::of(cluster),
             factors: Factors::default(),
             known_kernels: RefCell::default(),
             fabrics: RefCell::default(),
@@ -69,6 +72,11 @@ impl<'a> Machine<'a> {
         self.sustained = sustained;
         self.known_kernels = RefCell::default();
         self
+    }
+
+    /// Its hosts.
+    pub fn host(&self) -> Host {
+        self.host
     }
 
     /// Factors on its times.
