@@ -394,7 +394,8 @@ fn simulate(job: &Job) -> Vec<RankOps> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the clocks, arrivals come out right to within the jitter of the ends.
+    /// Whatever the clocks, arrivals come out right: mostly to within the jitter of one end, and
+    /// nowhere off by more than the few that a slope drawn through only 20 such ends may add.
     #[test]
     fn clocks_and_arrivals_are_recovered(job in job()) {
         let ranks = simulate(&job);
@@ -403,17 +404,20 @@ proptest! {
         let aligned = align_clocks(&ranks, &found).unwrap();
         let reference = job.clocks[aligned.reference as usize];
         let mut time = 0;
-        let bound = 2 * JITTER + 1_000;
+        let mut errors = Vec::new();
         for (i, (gap, members)) in job.ops.iter().enumerate() {
             time += gap;
             for (r, (late, _)) in members.iter().enumerate() {
                 let got = aligned.to_reference(r, ranks[r].ops[i].start);
                 let error = (got - reference.shows(time + late)).nanos().abs();
-                prop_assert!(error <= bound, "rank {} op {}: {} ns", r, i, error);
+                prop_assert!(error <= 6 * JITTER, "rank {} op {}: {} ns", r, i, error);
+                errors.push(error);
             }
             time += members.iter().map(|(late, _)| *late).max().unwrap_or(0) + MS;
         }
-        prop_assert!(aligned.residual.max.nanos() <= 4 * JITTER + 2_000);
+        errors.sort_unstable();
+        prop_assert!(errors[errors.len() / 2] <= JITTER, "{} ns", errors[errors.len() / 2]);
+        prop_assert!(aligned.residual.max.nanos() <= 8 * JITTER);
     }
 
     /// The order in which ranks are given changes nothing.
