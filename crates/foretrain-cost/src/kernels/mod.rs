@@ -26,4 +26,4 @@ pub use calibration::{
 };
 pub use model::{Basis, KernelModel, KernelTime};
 pub use operation::{Attention, Convolution, Gemm, Memory, MemoryKind, Operation, Pass};
-pub use sustained::Sustained;
+pub use sustained::{Sustained, Width};

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use foretrain_core::stats::median;
 use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
-use foretrain_cost::kernels::KernelModel;
+use foretrain_cost::kernels::{KernelModel, Sustained};
 use foretrain_hardware::Cluster;
 use foretrain_plan::calibrate::fit;
+use foretrain_plan::step::Laid;
 use foretrain_plan::times::{Factors, Machine, Part};
 use foretrain_plan::{Job, Layout, Software, Step, Training};
 use foretrain_workload::model::Model;
 use rayon::prelude::*;
 
+use super::held_out::Rates;
 use crate::validate::report::{Row, SetOutcome, Skipped};
 
 /// A run and what was measured of it.
@@ -48,17 +50,38 @@ pub(super) enum Quantity {
 
 impl Case {
     /// What the catalogue alone tells of the quantity.
-    pub(super) fn predict(&self) -> Result<Estimate<f64>> {
-        self.predict_with(Factors::default())
+    pub(super) fn predict(&self, rates: &Rates) -> Result<Estimate<f64>> {
+        self.predict_with(rates, Factors::default())
     }
 
     /// The same with factors on the machine's times.
-    pub(super) fn predict_with(&self, factors: Factors) -> Result<Estimate<f64>> {
+    pub(super) fn predict_with(&self, rates: &Rates, factors: Factors) -> Result<Estimate<f64>> {
+        let sustained = rates.of(&self.cluster.node.device);
+        self.laid(sustained, factors, |laid| self.quantity.of(laid))
+    }
+
+    /// The whole step.
+    pub(super) fn step(&self, sustained: Sustained, factors: Factors) -> Result<Step> {
+        self.laid(sustained, factors, |laid| laid.step())
+    }
+
+    fn laid<T>(
+        &self,
+        sustained: Sustained,
+        factors: Factors,
+        ask: impl FnOnce(&Laid<'_>) -> Result<T>,
+    ) -> Result<T> {
         let kernels = KernelModel::for_device(&self.cluster.node.device);
-        let machine = Machine::new(&self.cluster, kernels).with_factors(factors);
+        let machine = Machine::new(&self.cluster, kernels);
+        let machine = machine.with_sustained(sustained).with_factors(factors);
         let job = Job::new(&self.model, &self.training, &self.software, &machine);
-        let laid = job.lay(&self.layout)?;
-        if self.quantity == Quantity::Memory {
+        ask(&job.lay(&self.layout)?)
+    }
+}
+
+impl Quantity {
+    fn of(self, laid: &Laid<'_>) -> Result<Estimate<f64>> {
+        if self == Self::Memory {
             let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
             let fullest = stages.max_by_key(|range| range.value);
             let fullest = fullest.ok_or_else(|| InputError::new("the layout has no stage"))?;
@@ -66,10 +89,10 @@ impl Case {
         }
         let step = laid.step()?;
         let forward = || laid.chunks.iter().map(|chunk| chunk.forward.parts.total()).sum();
-        let time = match self.quantity {
-            Quantity::Forward => forward(),
-            Quantity::Passes => step.time - step.parts[Part::Optimiser],
-            Quantity::Step | Quantity::Memory => step.time,
+        let time = match self {
+            Self::Forward => forward(),
+            Self::Passes => step.time - step.parts[Part::Optimiser],
+            Self::Step | Self::Memory => step.time,
         };
         Ok(as_sure_as(&step, time))
     }
@@ -86,13 +109,13 @@ fn as_sure_as(step: &Step, time: Nanos) -> Estimate<f64> {
 }
 
 /// Predictions of all cases, in their order.
-pub(super) fn predict(cases: &[Case]) -> Vec<Result<Estimate<f64>>> {
-    cases.par_iter().map(Case::predict).collect()
+pub(super) fn predict(cases: &[Case], rates: &Rates) -> Vec<Result<Estimate<f64>>> {
+    cases.par_iter().map(|case| case.predict(rates)).collect()
 }
 
 /// Rows of cases with their predictions.
-pub(super) fn score(cases: &[Case], outcome: &mut SetOutcome) {
-    for (case, predicted) in cases.iter().zip(predict(cases)) {
+pub(super) fn score(cases: &[Case], rates: &Rates, outcome: &mut SetOutcome) {
+    for (case, predicted) in cases.iter().zip(predict(cases, rates)) {
         push(case, predicted, 1.0, outcome);
     }
 }
@@ -119,11 +142,12 @@ fn push(case: &Case, predicted: Result<Estimate<f64>>, factor: f64, outcome: &mu
 /// to predicted over those that do and share their key.
 pub(super) fn score_calibrated<K: Ord>(
     cases: &[Case],
+    rates: &Rates,
     key: impl Fn(&Case) -> K,
     calibrates: impl Fn(usize, &Case) -> bool,
     outcome: &mut SetOutcome,
 ) {
-    let predicted = predict(cases);
+    let predicted = predict(cases, rates);
     let mut ratios = BTreeMap::<K, Vec<f64>>::new();
     for (at, case) in cases.iter().enumerate() {
         if let (true, Ok(estimate)) = (calibrates(at, case), &predicted[at]) {
@@ -143,12 +167,13 @@ pub(super) fn score_calibrated<K: Ord>(
 /// memory-bound kernels, communication, host) that are fitted to those that do.
 pub(super) fn score_fitted(
     cases: &[Case],
+    rates: &Rates,
     calibrates: impl Fn(&Case) -> bool,
     outcome: &mut SetOutcome,
 ) {
     let (given, asked): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| calibrates(case));
     let measured: Vec<f64> = given.iter().map(|case| case.measured).collect();
-    let predict = |at: usize, factors| Ok(given[at].predict_with(factors)?.value);
+    let predict = |at: usize, factors| Ok(given[at].predict_with(rates, factors)?.value);
     let factors = match fit(&measured, &predict) {
         Ok(fitted) => fitted.factors,
         Err(error) => {
@@ -166,7 +191,8 @@ pub(super) fn score_fitted(
         factors.communication,
         factors.host
     ));
-    let predicted: Vec<_> = asked.par_iter().map(|case| case.predict_with(factors)).collect();
+    let predicted: Vec<_> =
+        asked.par_iter().map(|case| case.predict_with(rates, factors)).collect();
     for (case, predicted) in asked.into_iter().zip(predicted) {
         push(case, predicted, 1.0, outcome);
     }
