@@ -1,6 +1,5 @@
 //! The value of a constant at which a source's own runs come out right.
 
-use foretrain_core::stats::median;
 use foretrain_cost::kernels::{Sustained, Width};
 use foretrain_hardware::Device;
 use foretrain_plan::times::{Factors, Part};
@@ -19,8 +18,8 @@ const ASKED: usize = 48;
 const HALVINGS: usize = 10;
 
 impl Source {
-    /// The value at which the median error of the source's dense runs is zero; that of the peak where
-    /// they are too slow with nothing held back, `None` where there are no such runs.
+    /// The value at which the median error of the source's dense runs is zero; `None` where there are
+    /// no such runs, or where they are predicted too slow with nothing held back.
     pub(super) fn best(&self, generation: &str, width: Width, rates: &Rates) -> Option<f64> {
         let of_kind = |case: &&Case| {
             let device = &case.cluster.node.device;
@@ -31,9 +30,11 @@ impl Source {
         let cases: Vec<&Case> = self.steps.iter().filter(of_kind).collect();
         let every = cases.len().div_ceil(ASKED).max(1);
         let asked: Vec<&Case> = cases.into_iter().step_by(every).collect();
-        let each: Vec<f64> =
+        let mut each: Vec<f64> =
             asked.into_par_iter().filter_map(|case| best_of(case, width, rates)).collect();
-        median(&each)
+        each.sort_by(f64::total_cmp);
+        let middle = each.len().checked_sub(1)? / 2;
+        Some(each[middle]).filter(|value| value.is_finite())
     }
 }
 
@@ -54,7 +55,7 @@ fn best_of(case: &Case, width: Width, rates: &Rates) -> Option<f64> {
         return None;
     }
     if time >= case.measured {
-        return Some(most);
+        return Some(f64::INFINITY);
     }
     let (mut low, mut high) = (0.1 * most, most);
     for _ in 0..HALVINGS {
