@@ -43,13 +43,14 @@ pub(super) fn attention(
         window,
         dtype: slice.precision.unquantised(),
         pass: Pass::Forward,
+        kernel: slice.attention.unwrap_or_default(),
     };
     let rows = slice.samples * queries;
     let kept = rows * (heads * shape.head_dim)
         + slice.samples * slice.part(source) * kv_heads * (shape.head_dim + shape.value_dim);
     out.keep(slice.activation_bytes(kept));
 
-    let core = if slice.fused_attention {
+    let core = if slice.attention.is_some() {
         out.keep(Bytes::new(4 * rows * heads));
         Core::fused(fused)
     } else {

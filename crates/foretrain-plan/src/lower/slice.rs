@@ -1,6 +1,7 @@
 //! What one rank sees of a layer.
 
 use foretrain_core::{Bytes, DType};
+use foretrain_cost::kernels::AttentionKernel;
 use foretrain_workload::model::{Split, Tokens};
 
 use crate::layout::{ContextMethod, Layout};
@@ -28,8 +29,8 @@ pub struct Slice {
     pub expert_tensor: u64,
     /// What lies between divided parts is divided by positions.
     pub sequence_parallel: bool,
-    /// Attention in one kernel.
-    pub fused_attention: bool,
+    /// The kernel that attention is, if it is one.
+    pub attention: Option<AttentionKernel>,
     /// How far kernels are merged.
     pub fusion: Fusion,
     /// Softmax and cross-entropy in one pass over the logits.
@@ -62,7 +63,7 @@ impl Slice {
             expert: u64::from(layout.expert),
             expert_tensor: u64::from(layout.expert_tensor),
             sequence_parallel: layout.sequence_parallel && layout.tensor > 1,
-            fused_attention: software.fused_attention,
+            attention: software.attention,
             fusion: software.fusion,
             fused_loss: software.fused_loss,
             overlap_tensor: software.overlap_tensor,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use foretrain_core::{InputError, Result};
+use foretrain_cost::kernels::AttentionKernel;
 use foretrain_plan::{Optimiser, Precision, Recompute, Sharding, Software, Training, Wish};
 use foretrain_workload::model::Model;
 
@@ -169,7 +170,7 @@ fn writes_out_attention(line: Line<'_>) -> bool {
 
 fn software(line: Line<'_>) -> Software {
     Software {
-        fused_attention: !writes_out_attention(line),
+        attention: (!writes_out_attention(line)).then_some(AttentionKernel::Tuned),
         overlap_gradients: is_on(line, "overlap_grad_reduce"),
         overlap_parameters: is_on(line, "overlap_param_gather"),
         overlap_pipeline: false,
