@@ -27,6 +27,9 @@ pub struct Software {
     pub host_per_step: Nanos,
     /// Host time per layer that is formed again: generator states saved, set and set back.
     pub host_per_checkpoint: Nanos,
+    /// Ranks that divide causal sequences take pieces from both ends, so that all see as many keys;
+    /// else the last rank has nearly twice the mean to do.
+    pub balanced_context: bool,
     /// Gradients are synchronised beside the last backward pass.
     pub overlap_gradients: bool,
     /// Divided parameters are gathered beside the passes that use them.
@@ -78,6 +81,7 @@ impl Software {
             host_per_pass: Nanos::from_micros(300),
             host_per_checkpoint: Nanos::from_micros(600),
             host_per_step: Nanos::from_millis(5),
+            balanced_context: true,
             overlap_gradients: true,
             overlap_parameters: true,
             overlap_tensor: false,

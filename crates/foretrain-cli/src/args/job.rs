@@ -55,6 +55,9 @@ struct SoftwareArgs {
     /// scores are formed, kept and read again.
     #[arg(long, help_heading = "Software", value_name = "KERNEL", value_parser = planning::attention)]
     attention: Option<AttentionForm>,
+    /// Ranks that divide causal sequences take contiguous pieces, so that the last has most to do.
+    #[arg(long, help_heading = "Software")]
+    unbalanced_context: bool,
     /// The host launches recorded graphs, so its pace does not matter.
     #[arg(long, help_heading = "Software")]
     cuda_graphs: bool,
@@ -84,6 +87,7 @@ impl JobArgs {
                 overlap_tensor: software.overlap_tensor,
                 no_overlap_gradients: software.no_overlap_gradients,
                 attention: software.attention,
+                unbalanced_context: software.unbalanced_context,
                 cuda_graphs: software.cuda_graphs,
                 bucket: software.bucket,
                 reduce_in: software.reduce_in,

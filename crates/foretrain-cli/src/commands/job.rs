@@ -34,6 +34,7 @@ pub(crate) struct Overrides {
     pub(crate) overlap_tensor: bool,
     pub(crate) no_overlap_gradients: bool,
     pub(crate) attention: Option<AttentionForm>,
+    pub(crate) unbalanced_context: bool,
     pub(crate) cuda_graphs: bool,
     pub(crate) bucket: Option<Bytes>,
     pub(crate) reduce_in: Option<DType>,
@@ -86,6 +87,7 @@ impl Job {
         if let Some(AttentionForm(kernel)) = overrides.attention {
             software.attention = kernel;
         }
+        software.balanced_context &= !overrides.unbalanced_context;
         if overrides.cuda_graphs {
             software.host_forward = Nanos::ZERO;
             software.host_backward = Nanos::ZERO;

@@ -21,6 +21,8 @@ pub struct Slice {
     pub tensor: u64,
     /// Ranks that divide the sequence.
     pub context: u64,
+    /// They take pieces from both ends of a causal sequence.
+    pub balanced_context: bool,
     /// How they get at each other's keys.
     pub context_method: ContextMethod,
     /// Ranks that divide the experts.
@@ -59,6 +61,7 @@ impl Slice {
             target: training.target,
             tensor: u64::from(layout.tensor),
             context: u64::from(layout.context),
+            balanced_context: software.balanced_context,
             context_method: layout.context_method,
             expert: u64::from(layout.expert),
             expert_tensor: u64::from(layout.expert_tensor),
