@@ -69,7 +69,8 @@ impl Software {
     pub const NAMES: [&'static str; 7] =
         ["megatron", "megatron-deepspeed", "deepspeed", "fsdp", "fsdp-compile", "pytorch", "xla"];
 
-    /// Megatron-Core with Transformer Engine, as of 2024.
+    /// Megatron-Core with Transformer Engine, as of 2024. The host's times are those at which the
+    /// steps of Megatron-LM's functional tests come out without bias (e2e_megatron_functional_tests).
     pub fn megatron() -> Self {
         Self {
             name: "megatron".into(),
@@ -114,7 +115,8 @@ impl Software {
         let megatron = Self::megatron();
         Ok(match name {
             "megatron" => megatron,
-            // 2021 to 2023: no fused attention, gradients after the last backward pass.
+            // 2021 to 2023: no fused attention, gradients after the last backward pass. The host's
+            // times are those of the smallest model of vTrain's grid.
             "megatron-deepspeed" => Self {
                 attention: None,
                 host_forward: Nanos::from_micros(60),

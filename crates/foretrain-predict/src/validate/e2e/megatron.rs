@@ -28,7 +28,8 @@ const STEPS: Runs = Runs::new(
      where none are, attention written out in tests without Transformer Engine and in deterministic ones that \
      do not resume (their configurations ask for it). What the tests log each step (norms, counts of zeros) is \
      not modelled. Tests of other families, releases of unknown size and features that cannot be described \
-     are left out. Nothing is fitted to these rows.",
+     are left out. The pace of `megatron`'s host is the one at which these rows have no bias, so this set \
+     shows what one pace for all tests leaves.",
     |root| read(root, seconds, Quantity::Step),
 );
 
