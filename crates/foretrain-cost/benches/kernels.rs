@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use foretrain_core::DType;
-use foretrain_cost::kernels::{Attention, Gemm, KernelModel, Operation, Pass};
+use foretrain_cost::kernels::{Attention, AttentionKernel, Gemm, KernelModel, Operation, Pass};
 use foretrain_hardware::Catalogue;
 
 fn bench(c: &mut Criterion) {
@@ -25,6 +25,7 @@ fn bench(c: &mut Criterion) {
         window: None,
         dtype: DType::Bf16,
         pass: Pass::Forward,
+        kernel: AttentionKernel::Tuned,
     });
     group.bench_function("attention", |b| b.iter(|| model.time(black_box(&attention))));
     group.bench_function("for_device", |b| b.iter(|| KernelModel::for_device(black_box(device))));

@@ -56,7 +56,7 @@ fn changes(job: &Job<'_>, layout: &Layout) -> Vec<(String, Layout)> {
         layout
     };
     if layout.recompute != Recompute::Full {
-        if !job.software.fused_attention && layout.recompute == Recompute::None {
+        if job.software.attention.is_none() && layout.recompute == Recompute::None {
             let changed = with(&|layout| layout.recompute = Recompute::Selective);
             all.push(("recompute attention".into(), changed));
         }

@@ -7,7 +7,7 @@ use foretrain::plan::Precision;
 use foretrain::plan::training::Lora;
 
 use super::{planning, values};
-use crate::commands::job::{Job, Overrides};
+use crate::commands::job::{AttentionForm, Job, Overrides};
 
 /// What is trained.
 #[derive(Debug, Args)]
@@ -51,9 +51,13 @@ struct SoftwareArgs {
     /// Gradients are synchronised after the last backward pass, not beside it.
     #[arg(long, help_heading = "Software")]
     no_overlap_gradients: bool,
-    /// Attention forms its scores, keeps them and reads them again.
+    /// What runs attention: tuned (cuDNN, FlashAttention-3), flash-2, flash-1, or written-out where
+    /// scores are formed, kept and read again.
+    #[arg(long, help_heading = "Software", value_name = "KERNEL", value_parser = planning::attention)]
+    attention: Option<AttentionForm>,
+    /// Ranks that divide causal sequences take contiguous pieces, so that the last has most to do.
     #[arg(long, help_heading = "Software")]
-    no_flash_attention: bool,
+    unbalanced_context: bool,
     /// The host launches recorded graphs, so its pace does not matter.
     #[arg(long, help_heading = "Software")]
     cuda_graphs: bool,
@@ -82,7 +86,8 @@ impl JobArgs {
             overrides: Overrides {
                 overlap_tensor: software.overlap_tensor,
                 no_overlap_gradients: software.no_overlap_gradients,
-                no_flash_attention: software.no_flash_attention,
+                attention: software.attention,
+                unbalanced_context: software.unbalanced_context,
                 cuda_graphs: software.cuda_graphs,
                 bucket: software.bucket,
                 reduce_in: software.reduce_in,

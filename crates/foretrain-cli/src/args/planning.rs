@@ -3,10 +3,12 @@
 use std::str::FromStr;
 
 use foretrain::core::{DType, InputError};
+use foretrain::cost::kernels::AttentionKernel;
 use foretrain::plan::training::Lora;
 use foretrain::plan::{Optimiser, Precision, Schedule};
 
 use super::values::{advised, hinted, positive, size};
+use crate::commands::job::AttentionForm;
 use crate::commands::plan::{MemoryLimit, Price};
 
 /// Number formats by name.
@@ -23,6 +25,17 @@ pub(super) fn optimiser(text: &str) -> Result<Optimiser, String> {
 pub(super) fn dtype(text: &str) -> Result<DType, String> {
     DType::parse(text)
         .ok_or_else(|| format!("{text:?} is no number format; write bf16, fp16 or fp32"))
+}
+
+/// What runs attention: a kernel by name, or none.
+pub(super) fn attention(text: &str) -> Result<AttentionForm, String> {
+    if text == "written-out" {
+        return Ok(AttentionForm(None));
+    }
+    let kernel = AttentionKernel::ALL.into_iter().find(|kernel| kernel.as_str() == text);
+    kernel
+        .map(|kernel| AttentionForm(Some(kernel)))
+        .ok_or_else(|| "expected tuned, flash-2, flash-1 or written-out".into())
 }
 
 /// Adapters: `16`, `16,attention`.

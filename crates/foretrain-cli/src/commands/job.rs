@@ -1,6 +1,7 @@
 //! What is trained, by what, and where, from what was written on the command line.
 
 use foretrain::core::{Bytes, DType, InputError, Nanos};
+use foretrain::cost::kernels::AttentionKernel;
 use foretrain::hardware::{Catalogue, Cluster};
 use foretrain::plan::training::Lora;
 use foretrain::plan::{Optimiser, Precision, Software, Training};
@@ -23,12 +24,17 @@ pub(crate) struct Job {
     pub(crate) overrides: Overrides,
 }
 
+/// What runs attention; nothing where scores are written out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttentionForm(pub(crate) Option<AttentionKernel>);
+
 /// What users know better of their software than its name says.
 #[derive(Debug)]
 pub(crate) struct Overrides {
     pub(crate) overlap_tensor: bool,
     pub(crate) no_overlap_gradients: bool,
-    pub(crate) no_flash_attention: bool,
+    pub(crate) attention: Option<AttentionForm>,
+    pub(crate) unbalanced_context: bool,
     pub(crate) cuda_graphs: bool,
     pub(crate) bucket: Option<Bytes>,
     pub(crate) reduce_in: Option<DType>,
@@ -78,7 +84,10 @@ impl Job {
         let overrides = &self.overrides;
         software.overlap_tensor |= overrides.overlap_tensor;
         software.overlap_gradients &= !overrides.no_overlap_gradients;
-        software.fused_attention &= !overrides.no_flash_attention;
+        if let Some(AttentionForm(kernel)) = overrides.attention {
+            software.attention = kernel;
+        }
+        software.balanced_context &= !overrides.unbalanced_context;
         if overrides.cuda_graphs {
             software.host_forward = Nanos::ZERO;
             software.host_backward = Nanos::ZERO;

@@ -44,13 +44,20 @@ impl AttentionCurve {
         }
     }
 
-    /// Seconds on a device with these limits and this peak in FLOP per second.
-    pub(super) fn seconds(&self, attention: &Attention, limits: &Limits, peak: f64) -> f64 {
+    /// Seconds on a device with these limits and this peak in FLOP per second, at `slowdown` times
+    /// the curve's time per pair.
+    pub(super) fn seconds(
+        &self,
+        attention: &Attention,
+        limits: &Limits,
+        peak: f64,
+        slowdown: f64,
+    ) -> f64 {
         let width = attention.head_dim.max(1).next_multiple_of(WIDTH_STEP) as f64;
         // Value heads as wide as the others count as the forward pass's half.
         let widths = 0.5 * (width + attention.value_dim.max(1).next_multiple_of(WIDTH_STEP) as f64);
         let products = if attention.pass == Pass::Forward { 4.0 } else { 10.0 };
-        let per_pair = products * widths / (peak * self.efficiency(width));
+        let per_pair = slowdown * products * widths / (peak * self.efficiency(width));
         let heads = attention.batch as f64 * attention.heads as f64;
         let compute = heads * self.block_pairs(attention) * per_pair;
         let keys = attention.window.map_or(attention.keys, |window| window.min(attention.keys));

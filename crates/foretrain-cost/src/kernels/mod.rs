@@ -25,5 +25,7 @@ pub use calibration::{
     fit as fit_kernels,
 };
 pub use model::{Basis, KernelModel, KernelTime};
-pub use operation::{Attention, Convolution, Gemm, Memory, MemoryKind, Operation, Pass};
+pub use operation::{
+    Attention, AttentionKernel, Convolution, Gemm, Memory, MemoryKind, Operation, Pass,
+};
 pub use sustained::{Sustained, Width};

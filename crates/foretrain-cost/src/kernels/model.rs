@@ -225,7 +225,9 @@ impl KernelModel {
         let pass = usize::from(attention.pass != Pass::Forward);
         let Found { curve, from } = self.attention[pass].as_ref()?;
         let (class, same_type) = Class::of(attention.dtype, &self.device);
-        let seconds = curve.seconds(attention, &self.limits, class.peak(&self.device));
+        let slowdown = attention.kernel.slowdown(self.device.architecture.as_deref());
+        let peak = class.peak(&self.device);
+        let seconds = curve.seconds(attention, &self.limits, peak, slowdown);
         let answer = Answer { seconds, from: *from };
         let measured_type = same_type && class == Class::Half;
         Some(if measured_type { answer } else { answer.borrowed(OTHER_TYPE) })

@@ -74,6 +74,51 @@ pub struct Attention {
     pub dtype: DType,
     /// Forward or backward.
     pub pass: Pass,
+    /// Which implementation.
+    pub kernel: AttentionKernel,
+}
+
+/// Implementations of fused attention, which a generation of devices sets far apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttentionKernel {
+    /// Written for the device: cuDNN, FlashAttention-3, Composable Kernel.
+    #[default]
+    Tuned,
+    /// FlashAttention-2 of 2023, which PyTorch's own attention runs: written for Ampere.
+    Flash2,
+    /// FlashAttention of 2022, and its kernels in Triton.
+    Flash1,
+}
+
+impl AttentionKernel {
+    /// All of them, the fastest first.
+    pub const ALL: [Self; 3] = [Self::Tuned, Self::Flash2, Self::Flash1];
+
+    /// As in options and files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tuned => "tuned",
+            Self::Flash2 => "flash-2",
+            Self::Flash1 => "flash-1",
+        }
+    }
+
+    /// How many times longer than the device's own kernel it takes, over long sequences.
+    ///
+    /// On Hopper, FlashAttention-2 reaches 395 TFLOP/s with heads of 128 (kernels_perlmutter_vista_fp16,
+    /// the 99th percentile of 448 shapes on GH200), 0.40 of the peak, where the curve of H100 settles at
+    /// 0.588. On Ampere the curve is FlashAttention-2's own; on other generations PyTorch runs the
+    /// vendor's kernel. FlashAttention took twice as long as its successor (recalled from the latter's
+    /// paper, which gives "around 2x").
+    pub(super) fn slowdown(self, architecture: Option<&str>) -> f64 {
+        let flash_2 = if architecture == Some("hopper") { 0.588 / 0.40 } else { 1.0 };
+        match self {
+            Self::Tuned => 1.0,
+            Self::Flash2 => flash_2,
+            Self::Flash1 => 2.0 * flash_2,
+        }
+    }
 }
 
 /// A convolution in two dimensions; one-dimensional ones have a height of 1.
@@ -276,6 +321,7 @@ mod tests {
             window,
             dtype: DType::Bf16,
             pass: Pass::Forward,
+            kernel: AttentionKernel::Tuned,
         }
     }
 

@@ -25,6 +25,7 @@ fn attention(batch: u64, heads: u64, length: u64, width: u64, pass: Pass) -> Ope
         window: None,
         dtype: DType::Bf16,
         pass,
+        kernel: AttentionKernel::Tuned,
     })
 }
 

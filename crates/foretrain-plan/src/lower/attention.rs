@@ -24,10 +24,16 @@ pub(super) fn attention(
     let kv_heads = shape.kv_heads.div_ceil(head_ranks).min(heads);
     let queries = if ulysses { slice.length(tokens) } else { slice.part(tokens) };
     let keys = slice.length(source);
-    // Ranks that divide a sequence take pieces from both its ends, so that each sees the mean.
+    // Ranks that take pieces from both ends of a sequence see the mean; else the last decides.
     let divided = slice.context > 1 && !ulysses && !matches!(tokens, Tokens::Fixed(_));
     let (causal, window) = if divided && shape.causal {
-        (false, Some(mean_width(keys, shape.window)))
+        let width = if slice.balanced_context {
+            mean_width(keys, shape.window)
+        } else {
+            let last = (keys - queries.min(keys)) + queries.div_ceil(2);
+            shape.window.map_or(last, |window| window.min(last)).max(1)
+        };
+        (false, Some(width))
     } else {
         (shape.causal, shape.window)
     };
@@ -43,13 +49,14 @@ pub(super) fn attention(
         window,
         dtype: slice.precision.unquantised(),
         pass: Pass::Forward,
+        kernel: slice.attention.unwrap_or_default(),
     };
     let rows = slice.samples * queries;
     let kept = rows * (heads * shape.head_dim)
         + slice.samples * slice.part(source) * kv_heads * (shape.head_dim + shape.value_dim);
     out.keep(slice.activation_bytes(kept));
 
-    let core = if slice.fused_attention {
+    let core = if slice.attention.is_some() {
         out.keep(Bytes::new(4 * rows * heads));
         Core::fused(fused)
     } else {

@@ -168,7 +168,7 @@ fn beside_or_after(
 
 /// Casting numbers to the products' type, in both orders, since the two passes read along
 /// different dimensions.
-fn cast(slice: &Slice, numbers: u64) -> Work {
+pub(super) fn cast(slice: &Slice, numbers: u64) -> Work {
     let written = bytes(slice.precision.compute, 2 * numbers);
     let traffic = (slice.activation_bytes(numbers), written);
     memory(MemoryKind::Copy, traffic, Owner::Elementwise, 1)

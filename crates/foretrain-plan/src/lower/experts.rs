@@ -5,7 +5,7 @@ use foretrain_cost::kernels::{Gemm, MemoryKind, Operation};
 use foretrain_graph::CollectiveKind;
 use foretrain_workload::model::{Experts, Tokens};
 
-use super::dense::gemm;
+use super::dense::{cast, gemm};
 use super::slice::Slice;
 use super::work::{Comm, Group, Lowered, Owner, Work, kernel, memory};
 
@@ -101,8 +101,12 @@ pub(super) fn experts(shape: Experts, tokens: Tokens, slice: &Slice, out: &mut L
         memory(MemoryKind::Elementwise, (size(sides * inner), size(inner)), Owner::Expert, 1);
     let up = product(each, sides * hidden, shape.width, activations);
     let down = product(each, shape.width, hidden, activations);
+    let casts = |numbers| precision.casts().then(|| cast(slice, numbers));
     out.forward.extend(arrive.iter().cloned());
-    out.forward.extend([up, activation, down]);
+    out.forward.extend(casts(busiest_width));
+    out.forward.extend([up, activation]);
+    out.forward.extend(casts(inner));
+    out.forward.push(down);
     out.forward.extend(leave.iter().cloned());
 
     // Backward: the way back first, then the products in reverse, then the way there.
@@ -112,11 +116,10 @@ pub(super) fn experts(shape: Experts, tokens: Tokens, slice: &Slice, out: &mut L
         Owner::Expert,
         1,
     );
-    let to_inputs = [
-        product(each, hidden, shape.width, activations),
-        activation,
-        product(each, shape.width, sides * hidden, activations),
-    ];
+    let mut to_inputs = Vec::from_iter(casts(busiest_width));
+    to_inputs.extend([product(each, hidden, shape.width, activations), activation]);
+    to_inputs.extend(casts(sides * inner));
+    to_inputs.push(product(each, shape.width, sides * hidden, activations));
     let to_weights = [
         product(hidden, shape.width, each, precision.gradients),
         product(shape.width, sides * hidden, each, precision.gradients),

@@ -1,6 +1,7 @@
 //! What one rank sees of a layer.
 
 use foretrain_core::{Bytes, DType};
+use foretrain_cost::kernels::AttentionKernel;
 use foretrain_workload::model::{Split, Tokens};
 
 use crate::layout::{ContextMethod, Layout};
@@ -20,6 +21,8 @@ pub struct Slice {
     pub tensor: u64,
     /// Ranks that divide the sequence.
     pub context: u64,
+    /// They take pieces from both ends of a causal sequence.
+    pub balanced_context: bool,
     /// How they get at each other's keys.
     pub context_method: ContextMethod,
     /// Ranks that divide the experts.
@@ -28,8 +31,8 @@ pub struct Slice {
     pub expert_tensor: u64,
     /// What lies between divided parts is divided by positions.
     pub sequence_parallel: bool,
-    /// Attention in one kernel.
-    pub fused_attention: bool,
+    /// The kernel that attention is, if it is one.
+    pub attention: Option<AttentionKernel>,
     /// How far kernels are merged.
     pub fusion: Fusion,
     /// Softmax and cross-entropy in one pass over the logits.
@@ -58,11 +61,12 @@ impl Slice {
             target: training.target,
             tensor: u64::from(layout.tensor),
             context: u64::from(layout.context),
+            balanced_context: software.balanced_context,
             context_method: layout.context_method,
             expert: u64::from(layout.expert),
             expert_tensor: u64::from(layout.expert_tensor),
             sequence_parallel: layout.sequence_parallel && layout.tensor > 1,
-            fused_attention: software.fused_attention,
+            attention: software.attention,
             fusion: software.fusion,
             fused_loss: software.fused_loss,
             overlap_tensor: software.overlap_tensor,

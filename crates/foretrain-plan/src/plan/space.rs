@@ -235,7 +235,7 @@ fn recomputations(
     }
     let mut all = vec![Recompute::None, Recompute::Full];
     // A compiler chooses what to form again by itself; parts of it are not for a layout to say.
-    if !software.fused_attention {
+    if software.attention.is_none() {
         all.push(Recompute::Selective);
     }
     let layers = model.body_layers() / (base.pipeline * virtual_stages).max(1);

@@ -225,16 +225,19 @@ impl Chunk<'_> {
         let norm = kernel(MemoryKind::Reduction, gradients, 4);
         let clear = kernel(MemoryKind::Copy, 0, size(precision.gradients, held));
         if layout.offload_optimiser {
-            return Ok(norm + clear + self.update_on_host(gradients, weights, base + states));
+            let widened = size(DType::F32, own);
+            let moved = 2 * (base + states) + weights + 5 * widened;
+            return Ok(clear + self.update_on_host(gradients, weights, moved));
         }
         Ok(norm + clear + kernel(MemoryKind::Optimiser, gradients + base + states, written))
     }
 
     /// Gradients down, parameters up, and the host's memory in between, which the devices of a
-    /// node share.
-    fn update_on_host(&self, gradients: u64, weights: u64, states: u64) -> Nanos {
+    /// node share. Gradients pass it five times: widened to f32, read for their norm, scaled (a read
+    /// and a write) and read for the update.
+    fn update_on_host(&self, gradients: u64, weights: u64, moved: u64) -> Nanos {
         let host = self.machine.host();
         let copies = Bytes::new(gradients + weights) / host.copy_bandwidth;
-        copies + Bytes::new(2 * states + gradients) / host.memory_bandwidth_per_device
+        copies + Bytes::new(moved) / host.memory_bandwidth_per_device
     }
 }

@@ -217,6 +217,10 @@ impl Serialize for Parts {
     }
 }
 
+/// How little host and device hinder each other; larger is less. From the smallest model of vTrain's
+/// grid (GPT h1024 L12), which is not scored: a median error of 5 to 6 % with 3 to 4, 9 % with 2.
+const TAKING_TURNS: i32 = 4;
+
 /// A pass over a layer or a chunk on one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PassTime {
@@ -258,10 +262,18 @@ impl PassTime {
     }
 
     /// With the device held up where the host launches more slowly than it computes.
+    ///
+    /// Within a pass the two take turns at being ahead, so the pass takes longer than the slower of
+    /// them does on its own.
     pub(crate) fn paced(mut self, per_launch: Nanos, per_pass: Nanos) -> Self {
         let host = per_launch.scale(self.launches as f64) + per_pass;
         let device = self.parts.total();
-        self.parts[Part::Launch] += (host - device).clamp_positive();
+        let slower = host.max(device);
+        if slower > Nanos::ZERO {
+            let ratio = host.min(device).nanos() as f64 / slower.nanos() as f64;
+            let stretch = (1.0 + ratio.powi(TAKING_TURNS)).powf(1.0 / f64::from(TAKING_TURNS));
+            self.parts[Part::Launch] += slower.scale(stretch) - device;
+        }
         self
     }
 }

@@ -1,7 +1,7 @@
 //! Work of a forward pass.
 
 use foretrain_core::{DType, Flops};
-use foretrain_cost::kernels::{Attention, Pass};
+use foretrain_cost::kernels::{Attention, AttentionKernel, Pass};
 
 use super::{Experts, Layer, Model, Op, OpKind, Sample, SelfAttention, Tokens};
 
@@ -94,6 +94,7 @@ impl SelfAttention {
             window: self.window,
             dtype: DType::Bf16,
             pass: Pass::Forward,
+            kernel: AttentionKernel::Tuned,
         };
         shape.flops().get()
     }

@@ -137,7 +137,7 @@ fn software_can_be_corrected() {
     assert!(time("--parallel mbs=1 --cuda-graphs") < plain);
     assert!(time("--parallel mbs=1 --no-overlap-gradients") > plain);
     assert!(
-        time("--parallel mbs=1 --no-flash-attention --cuda-graphs")
+        time("--parallel mbs=1 --attention written-out --cuda-graphs")
             > time("--parallel mbs=1 --cuda-graphs")
     );
     assert!(

@@ -98,7 +98,7 @@ fn holding(product: &str) -> Result<Arc<Cluster>> {
 
 fn software(fused: bool) -> Result<Software> {
     let fusion = if fused { Fusion::Compiled } else { Fusion::Eager };
-    Ok(Software { fused_attention: false, fusion, ..Software::named("pytorch")? })
+    Ok(Software { attention: None, fusion, ..Software::named("pytorch")? })
 }
 
 /// A pass of a row's model by one replica.

@@ -1,7 +1,7 @@
 //! Fused attention.
 
 use foretrain_core::{DType, Result};
-use foretrain_cost::kernels::{Attention, Operation, Pass, is_held_out};
+use foretrain_cost::kernels::{Attention, AttentionKernel, Operation, Pass, is_held_out};
 use serde::Deserialize;
 
 use super::super::corpus::Corpus;
@@ -109,5 +109,6 @@ fn shape(sizes: [u64; 5], causal: bool, dtype: DType) -> Attention {
         window: None,
         dtype,
         pass: Pass::Forward,
+        kernel: AttentionKernel::Tuned,
     }
 }

@@ -25,8 +25,10 @@ impl Attention {
         };
         let named = |part: &str| format!("{}.{part}", place.prefix);
         ops.extend(self.norms_of_heads(place));
+        // The up-projected keys and values are packed anew: each head's key ends in the rotated part
+        // that all share.
         let rotated = self.latent.map_or((self.heads + self.kv_heads) * self.rotary, |latent| {
-            (self.heads + 1) * latent.rotated
+            self.heads * (latent.rotated + latent.plain + latent.value)
         });
         if rotated > 0 {
             let kind = OpKind::Elementwise { what: Elementwise::Rotary, width: rotated };

@@ -1,6 +1,7 @@
 //! MosaicML's throughput tables of MPT models under FSDP.
 
 use foretrain_core::{DType, Result};
+use foretrain_cost::kernels::AttentionKernel;
 use foretrain_plan::{Precision, Recompute, Sharding, Software, Wish};
 
 use super::super::case::Case;
@@ -53,6 +54,8 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         _ => machines::with_nics("dgx-a100", 8, 200.0)?,
     };
     let training = training(whole(line, "global_batch")?, whole(line, "seq_len")?, precision);
-    let software = Software::named("fsdp")?;
+    // Runs of 2023, with positions as slopes: the kernels of that time.
+    let attention = Some(AttentionKernel::Flash1);
+    let software = Software { attention, ..Software::named("fsdp")? };
     Described { model, cluster, training, software, wish }.case(line)
 }

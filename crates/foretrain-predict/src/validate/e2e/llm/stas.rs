@@ -1,6 +1,7 @@
 //! Long sequences on one node, before and after an upgrade.
 
 use foretrain_core::{DType, Result};
+use foretrain_cost::kernels::AttentionKernel;
 use foretrain_plan::{Precision, Recompute, Sharding, Software, Wish};
 
 use super::super::case::{Case, Quantity};
@@ -50,7 +51,10 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         group: format!("{} on {}", model.name, cluster.node.device.name),
         what: format!("{}, sequences of {sequence}, {layout}", line.text("row_id")),
         training: training(micro_batch * u64::from(layout.data), sequence, precision),
-        software: Software::named("fsdp")?,
+        software: Software {
+            attention: Some(AttentionKernel::Tuned),
+            ..Software::named("deepspeed")?
+        },
         measured: per_token * (micro_batch * sequence) as f64 / (rate * 1e12),
         model,
         cluster,

@@ -97,7 +97,11 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         model: models.named(name)?,
         cluster: grand_teton()?,
         training,
-        software: Software::named(if plain { "fsdp" } else { "fsdp-compile" })?,
+        software: Software {
+            // As the times of divided sequences show: nothing else doubles them.
+            balanced_context: false,
+            ..Software::named(if plain { "fsdp" } else { "fsdp-compile" })?
+        },
         wish,
     };
     described.case(line)
