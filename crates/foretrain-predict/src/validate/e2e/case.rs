@@ -14,7 +14,7 @@ use foretrain_plan::{Job, Layout, Software, Step, Training};
 use foretrain_workload::model::Model;
 use rayon::prelude::*;
 
-use super::held_out::Rates;
+use super::held_out::Constants;
 use crate::validate::report::{Row, SetOutcome, Skipped};
 
 /// A run and what was measured of it.
@@ -50,14 +50,18 @@ pub(super) enum Quantity {
 
 impl Case {
     /// What the catalogue alone tells of the quantity.
-    pub(super) fn predict(&self, rates: &Rates) -> Result<Estimate<f64>> {
-        self.predict_with(rates, Factors::default())
+    pub(super) fn predict(&self, constants: &Constants) -> Result<Estimate<f64>> {
+        self.predict_with(constants, Factors::default())
     }
 
     /// The same with factors on the machine's times.
-    pub(super) fn predict_with(&self, rates: &Rates, factors: Factors) -> Result<Estimate<f64>> {
-        let sustained = rates.of(&self.cluster.node.device);
-        self.laid(sustained, factors, |laid| self.quantity.of(laid))
+    pub(super) fn predict_with(
+        &self,
+        constants: &Constants,
+        factors: Factors,
+    ) -> Result<Estimate<f64>> {
+        let sustained = constants.sustained(&self.cluster.node.device);
+        self.laid(sustained, factors, |laid| self.quantity.of(laid, constants))
     }
 
     /// The whole step.
@@ -80,7 +84,7 @@ impl Case {
 }
 
 impl Quantity {
-    fn of(self, laid: &Laid<'_>) -> Result<Estimate<f64>> {
+    fn of(self, laid: &Laid<'_>, constants: &Constants) -> Result<Estimate<f64>> {
         if self == Self::Memory {
             let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
             let fullest = stages.max_by_key(|range| range.value);
@@ -94,7 +98,7 @@ impl Quantity {
             Self::Passes => step.time - step.parts[Part::Optimiser],
             Self::Step | Self::Memory => step.time,
         };
-        Ok(as_sure_as(&step, time))
+        Ok(as_sure_as(step.causes.spread(&constants.spreads), time))
     }
 }
 
@@ -103,19 +107,19 @@ fn gib(bytes: Bytes) -> f64 {
 }
 
 /// A time of the step's passes, known about as well as the step.
-fn as_sure_as(step: &Step, time: Nanos) -> Estimate<f64> {
-    let (time, factor) = (time.secs_f64(), 1.0 + step.relative_spread);
+fn as_sure_as(spread: f64, time: Nanos) -> Estimate<f64> {
+    let (time, factor) = (time.secs_f64(), 1.0 + spread);
     Estimate::between(time, time / factor, time * factor)
 }
 
 /// Predictions of all cases, in their order.
-pub(super) fn predict(cases: &[Case], rates: &Rates) -> Vec<Result<Estimate<f64>>> {
-    cases.par_iter().map(|case| case.predict(rates)).collect()
+pub(super) fn predict(cases: &[Case], constants: &Constants) -> Vec<Result<Estimate<f64>>> {
+    cases.par_iter().map(|case| case.predict(constants)).collect()
 }
 
 /// Rows of cases with their predictions.
-pub(super) fn score(cases: &[Case], rates: &Rates, outcome: &mut SetOutcome) {
-    for (case, predicted) in cases.iter().zip(predict(cases, rates)) {
+pub(super) fn score(cases: &[Case], constants: &Constants, outcome: &mut SetOutcome) {
+    for (case, predicted) in cases.iter().zip(predict(cases, constants)) {
         push(case, predicted, 1.0, outcome);
     }
 }
@@ -142,12 +146,12 @@ fn push(case: &Case, predicted: Result<Estimate<f64>>, factor: f64, outcome: &mu
 /// to predicted over those that do and share their key.
 pub(super) fn score_calibrated<K: Ord>(
     cases: &[Case],
-    rates: &Rates,
+    constants: &Constants,
     key: impl Fn(&Case) -> K,
     calibrates: impl Fn(usize, &Case) -> bool,
     outcome: &mut SetOutcome,
 ) {
-    let predicted = predict(cases, rates);
+    let predicted = predict(cases, constants);
     let mut ratios = BTreeMap::<K, Vec<f64>>::new();
     for (at, case) in cases.iter().enumerate() {
         if let (true, Ok(estimate)) = (calibrates(at, case), &predicted[at]) {
@@ -167,13 +171,13 @@ pub(super) fn score_calibrated<K: Ord>(
 /// memory-bound kernels, communication, host) that are fitted to those that do.
 pub(super) fn score_fitted(
     cases: &[Case],
-    rates: &Rates,
+    constants: &Constants,
     calibrates: impl Fn(&Case) -> bool,
     outcome: &mut SetOutcome,
 ) {
     let (given, asked): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| calibrates(case));
     let measured: Vec<f64> = given.iter().map(|case| case.measured).collect();
-    let predict = |at: usize, factors| Ok(given[at].predict_with(rates, factors)?.value);
+    let predict = |at: usize, factors| Ok(given[at].predict_with(constants, factors)?.value);
     let factors = match fit(&measured, &predict) {
         Ok(fitted) => fitted.factors,
         Err(error) => {
@@ -192,7 +196,7 @@ pub(super) fn score_fitted(
         factors.host
     ));
     let predicted: Vec<_> =
-        asked.par_iter().map(|case| case.predict_with(rates, factors)).collect();
+        asked.par_iter().map(|case| case.predict_with(constants, factors)).collect();
     for (case, predicted) in asked.into_iter().zip(predicted) {
         push(case, predicted, 1.0, outcome);
     }

@@ -70,8 +70,8 @@ impl ValidationSet for Rank {
         };
         outcome.skipped = read.skipped;
         let mut jobs = BTreeMap::<Job, Vec<Tried>>::new();
-        let rates = sources(corpus).without(Some(self.source)).rates;
-        for (case, predicted) in read.cases.iter().zip(predict(&read.cases, &rates)) {
+        let constants = sources(corpus).without(Some(self.source)).constants;
+        for (case, predicted) in read.cases.iter().zip(predict(&read.cases, &constants)) {
             match predicted {
                 Ok(estimate) => jobs.entry(job(case)).or_default().push(Tried {
                     estimated: estimate.value,

@@ -113,13 +113,13 @@ impl ValidationSet for Runs {
         if self.unit == "s" {
             outcome.notes = held_out.notes(&cases);
         }
-        let rates = &held_out.rates;
+        let constants = &held_out.constants;
         if self.calibrated {
             let firsts = firsts(&cases);
             let group = |case: &Case| case.group.clone();
-            score_calibrated(&cases, rates, group, |at, _| firsts.contains(&at), &mut outcome);
+            score_calibrated(&cases, constants, group, |at, _| firsts.contains(&at), &mut outcome);
         } else {
-            score(&cases, rates, &mut outcome);
+            score(&cases, constants, &mut outcome);
         }
         outcome
     }

@@ -73,11 +73,11 @@ impl ValidationSet for VTrain {
         };
         let held_out = sources(corpus).without(Some(SOURCE));
         outcome.notes = held_out.notes(&cases);
-        let rates = &held_out.rates;
+        let constants = &held_out.constants;
         if self.calibrated {
-            score_fitted(&cases, rates, |case| chosen(&case.group, &case.what), &mut outcome);
+            score_fitted(&cases, constants, |case| chosen(&case.group, &case.what), &mut outcome);
         } else {
-            score(&cases, rates, &mut outcome);
+            score(&cases, constants, &mut outcome);
         }
         outcome
     }

@@ -6,15 +6,21 @@
 
 mod best;
 mod rates;
+mod spreads;
 
-pub(super) use rates::Rates;
+use rates::Rates;
+use spreads::Residual;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use foretrain_core::Result;
 use foretrain_core::stats::median;
 use foretrain_cost::kernels::{Sustained, Width};
+use foretrain_hardware::Device;
+use foretrain_plan::step::spread::{Causes, SHIPPED};
+use foretrain_plan::times::Factors;
+use rayon::prelude::*;
 
 use super::case::{Case, Quantity};
 use super::runs::Read;
@@ -37,14 +43,40 @@ struct Source {
 pub(in crate::validate) struct Sources {
     all: Vec<Source>,
     best: Mutex<BTreeMap<Asked, Option<f64>>>,
+    /// Errors of the runs, by source.
+    residuals: OnceLock<Vec<Vec<Residual>>>,
 }
+
+/// Runs of a source that its errors are taken from, spread evenly over all of them.
+const ASKED: usize = 128;
 
 /// Source, generation, width, and the bits of the values that were held while it was asked.
 type Asked = (usize, String, Width, Vec<u64>);
 
+/// What runs are predicted with.
+#[derive(Clone, Debug)]
+pub(super) struct Constants {
+    /// What matrix units keep up under power.
+    rates: Rates,
+    /// Half-widths of intervals by cause.
+    pub(super) spreads: Causes,
+}
+
+impl Constants {
+    /// What is shipped, for runs that no constant comes from.
+    pub(super) fn shipped() -> Self {
+        Self { rates: Rates::shipped(), spreads: SHIPPED }
+    }
+
+    /// What the device's matrix units keep up.
+    pub(super) fn sustained(&self, device: &Device) -> Sustained {
+        self.rates.of(device)
+    }
+}
+
 /// Constants found without one source, and in words.
 pub(super) struct HeldOut {
-    pub(super) rates: Rates,
+    pub(super) constants: Constants,
     found: Vec<Found>,
 }
 
@@ -70,12 +102,28 @@ impl Sources {
             steps.sort_by(|a, b| (&a.group, &a.what).cmp(&(&b.group, &b.what)));
             Source { name, steps }
         });
-        Self { all: all.collect(), best: Mutex::default() }
+        Self { all: all.collect(), best: Mutex::default(), residuals: OnceLock::new() }
     }
 
-    /// What all sources but one tell, the wide factors first: runs with narrow ones have wide ones
-    /// too.
+    /// What all sources but one tell.
     pub(super) fn without(&self, source: Option<&str>) -> HeldOut {
+        let (rates, found) = self.rates_without(source);
+        let others = self.all.iter().zip(self.residuals());
+        let others = others.filter(|(other, _)| source != Some(other.name));
+        let spreads = spreads::fit(others.map(|(_, residuals)| &residuals[..]));
+        HeldOut { constants: Constants { rates, spreads }, found }
+    }
+
+    /// Errors of every source's runs, predicted with the others' rates.
+    fn residuals(&self) -> &[Vec<Residual>] {
+        self.residuals.get_or_init(|| {
+            let of = |source: &Source| source.residuals(&self.rates_without(Some(source.name)).0);
+            self.all.iter().map(of).collect()
+        })
+    }
+
+    /// The wide factors first: runs with narrow ones have wide ones too.
+    fn rates_without(&self, source: Option<&str>) -> (Rates, Vec<Found>) {
         let (mut rates, mut found) = (Rates::shipped(), Vec::new());
         for generation in Sustained::FROM_RUNS {
             rates.forget(generation);
@@ -92,7 +140,7 @@ impl Sources {
                 found.push(Found { generation, width, from });
             }
         }
-        HeldOut { rates, found }
+        (rates, found)
     }
 
     /// A source's own best value, remembered.
@@ -110,6 +158,20 @@ impl Sources {
     }
 }
 
+impl Source {
+    fn residuals(&self, rates: &Rates) -> Vec<Residual> {
+        let every = self.steps.len().div_ceil(ASKED).max(1);
+        let asked: Vec<&Case> = self.steps.iter().step_by(every).collect();
+        let residual = |case: &Case| {
+            let sustained = rates.of(&case.cluster.node.device);
+            let step = case.step(sustained, Factors::default()).ok()?;
+            let error = (case.measured / step.time.secs_f64()).ln();
+            error.is_finite().then_some(Residual { causes: step.causes, error })
+        };
+        asked.into_par_iter().filter_map(residual).collect()
+    }
+}
+
 impl HeldOut {
     /// In words, of the generations and widths that these runs use.
     pub(super) fn notes(&self, cases: &[Case]) -> Vec<String> {
@@ -120,7 +182,8 @@ impl HeldOut {
                     && Width::of(case.training.precision.compute) == Some(found.width)
             })
         };
-        self.found.iter().filter(uses).map(Found::note).collect()
+        let rates = self.found.iter().filter(uses).map(Found::note);
+        rates.chain([spreads::note(&self.constants.spreads)]).collect()
     }
 }
 
@@ -148,53 +211,4 @@ fn middle(from: &[(&'static str, f64)]) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::PathBuf;
-
-    /// Sources of the data set, if it is there.
-    fn sources() -> Option<Sources> {
-        let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
-        let data = std::env::var_os("FORETRAIN_DATA").map_or_else(|| beside.into(), PathBuf::from);
-        let root = Root::data(&data).ok().filter(|_| data.join("measured").is_dir())?;
-        Some(Sources::read(&root, super::super::readers()))
-    }
-
-    #[test]
-    fn shipped_values_are_what_all_sources_give() {
-        let Some(sources) = sources() else {
-            println!("skipped: no validation data (set FORETRAIN_DATA)");
-            return;
-        };
-        let HeldOut { rates, found } = sources.without(None);
-        let mut wrong = Vec::new();
-        for Found { generation, width, .. } in &found {
-            let shipped = Sustained::shipped(generation).expect("shipped").at(*width);
-            let value = rates.get(generation, *width).unwrap_or(shipped);
-            if (shipped / value - 1.0).abs() > 0.02 {
-                wrong.push(format!(
-                    "{generation} {width:?}: {shipped} is shipped, {value:.3} found"
-                ));
-            }
-        }
-        assert!(found.iter().any(|found| found.from.len() > 2) && wrong.is_empty(), "{wrong:#?}");
-    }
-
-    #[test]
-    fn a_source_has_no_part_in_what_it_is_scored_with() {
-        let Some(sources) = sources() else {
-            println!("skipped: no validation data (set FORETRAIN_DATA)");
-            return;
-        };
-        let name = "e2e-llm-dgx-cloud";
-        let of = |held_out: HeldOut| -> Vec<&'static str> {
-            held_out
-                .found
-                .iter()
-                .flat_map(|found| found.from.iter().map(|(name, _)| *name))
-                .collect()
-        };
-        assert!(of(sources.without(None)).contains(&name));
-        assert!(!of(sources.without(Some(name))).contains(&name));
-    }
-}
+mod tests;

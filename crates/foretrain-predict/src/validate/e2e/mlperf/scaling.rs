@@ -12,7 +12,7 @@ use foretrain_plan::{Layout, Optimiser, Precision, Software, Training};
 use rayon::prelude::*;
 
 use super::super::case::{Case, Quantity};
-use super::super::held_out::Rates;
+use super::super::held_out::Constants;
 use super::super::models::Models;
 use super::super::runs::{Reasons, left_out};
 use super::super::sources;
@@ -134,8 +134,9 @@ impl ValidationSet for Scaling {
         }
         let pairs: Vec<Pair> =
             families.into_iter().flat_map(|(key, all)| pairs(&key, all)).collect();
-        let rates = &sources(corpus).without(Some(SOURCE)).rates;
-        let rows: Vec<Result<Row>> = pairs.par_iter().map(|pair| self.row(pair, rates)).collect();
+        let constants = &sources(corpus).without(Some(SOURCE)).constants;
+        let rows: Vec<Result<Row>> =
+            pairs.par_iter().map(|pair| self.row(pair, constants)).collect();
         for (pair, row) in pairs.iter().zip(rows) {
             match row {
                 Ok(row) => outcome.rows.push(row),
@@ -157,14 +158,14 @@ fn pairs(key: &str, mut all: Vec<Submission>) -> Vec<Pair> {
 }
 
 impl Scaling {
-    fn row(&self, pair: &Pair, rates: &Rates) -> Result<Row> {
+    fn row(&self, pair: &Pair, constants: &Constants) -> Result<Row> {
         let Pair { key, from, to } = pair;
         if from.each().min(to.each()) < 1.0 {
             return Err(left_out("devices divide a sample between them, in a way not described"));
         }
         let (predicted, spread) = match self.workload {
             Workload::Library { model, sequence } => {
-                let estimate = |submission| case(model, sequence, submission)?.predict(rates);
+                let estimate = |submission| case(model, sequence, submission)?.predict(constants);
                 let (small, large) = (estimate(from)?, estimate(to)?);
                 (from.seconds * large.value / small.value, large.relative_half_width())
             }
