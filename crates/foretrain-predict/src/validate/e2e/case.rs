@@ -44,6 +44,8 @@ pub(super) enum Quantity {
     Passes,
     /// What the allocator of the fullest device hands out, GiB.
     Memory,
+    /// The same of the last stage.
+    MemoryOfLastStage,
 }
 
 impl Case {
@@ -58,18 +60,21 @@ impl Case {
         let machine = Machine::new(&self.cluster, kernels).with_factors(factors);
         let job = Job::new(&self.model, &self.training, &self.software, &machine);
         let laid = job.lay(&self.layout)?;
-        if self.quantity == Quantity::Memory {
+        if matches!(self.quantity, Quantity::Memory | Quantity::MemoryOfLastStage) {
             let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
-            let fullest = stages.max_by_key(|range| range.value);
-            let fullest = fullest.ok_or_else(|| InputError::new("the layout has no stage"))?;
-            return Ok(Estimate::between(gib(fullest.value), gib(fullest.low), gib(fullest.high)));
+            let stage = match self.quantity {
+                Quantity::MemoryOfLastStage => stages.last(),
+                _ => stages.max_by_key(|range| range.value),
+            };
+            let stage = stage.ok_or_else(|| InputError::new("the layout has no stage"))?;
+            return Ok(Estimate::between(gib(stage.value), gib(stage.low), gib(stage.high)));
         }
         let step = laid.step()?;
         let forward = || laid.chunks.iter().map(|chunk| chunk.forward.parts.total()).sum();
         let time = match self.quantity {
             Quantity::Forward => forward(),
             Quantity::Passes => step.time - step.parts[Part::Optimiser],
-            Quantity::Step | Quantity::Memory => step.time,
+            _ => step.time,
         };
         Ok(as_sure_as(&step, time))
     }
