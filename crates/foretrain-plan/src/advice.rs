@@ -60,11 +60,13 @@ fn changes(job: &Job<'_>, layout: &Layout) -> Vec<(String, Layout)> {
             let changed = with(&|layout| layout.recompute = Recompute::Selective);
             all.push(("recompute attention".into(), changed));
         }
-        let per_stage = job.model.body_layers() / layout.pipeline.max(1);
-        if layout.recompute == Recompute::None && per_stage >= 2 {
-            let half = per_stage / 2;
+        // So many of each chunk, as layouts count them.
+        let chunks = layout.pipeline.max(1).saturating_mul(layout.virtual_stages.max(1));
+        let half = job.model.body_layers() / chunks / 2;
+        if layout.recompute == Recompute::None && half > 0 {
             let changed = with(&|layout| layout.recompute = Recompute::Layers(half));
-            all.push((format!("recompute {half} layers of each stage"), changed));
+            let of = if layout.virtual_stages > 1 { "virtual stage" } else { "stage" };
+            all.push((format!("recompute {half} layers of each {of}"), changed));
         }
         let changed = with(&|layout| layout.recompute = Recompute::Full);
         all.push(("recompute all layers".into(), changed));

@@ -222,3 +222,25 @@ proptest! {
         prop_assert!(time(m, n, 2 * k) > 0.8 * base);
     }
 }
+
+#[test]
+fn attention_of_2023_is_slow_on_devices_that_came_after_it() {
+    let time = |device: &str, kernel, length| {
+        let device = Catalogue::builtin().device(device).unwrap();
+        let Operation::Attention(shape) = attention(1, 32, length, 128, Pass::Forward) else {
+            panic!("attention")
+        };
+        let operation = Operation::Attention(Attention { kernel, ..shape });
+        KernelModel::for_device(device).time(&operation).time.secs_f64()
+    };
+    use AttentionKernel::{Flash1, Flash2, Tuned};
+    let ratio = |device, kernel| time(device, kernel, 32_768) / time(device, Tuned, 32_768);
+    assert_eq!(ratio("a100-sxm4-80gb", Flash2), 1.0);
+    assert!((ratio("h100-sxm5-80gb", Flash2) - 1.47).abs() < 0.01);
+    assert!((ratio("a100-sxm4-80gb", Flash1) - 2.0).abs() < 0.01);
+    assert!((ratio("h100-sxm5-80gb", Flash1) - 2.94).abs() < 0.01);
+    // FlashAttention-2 on Hopper: 0.4 of 989 TFLOP/s over long sequences.
+    let pairs = 65_536.0_f64.powi(2) / 2.0;
+    let rate = 32.0 * pairs * 4.0 * 128.0 / time("h100-sxm5-80gb", Flash2, 65_536) / 1e12;
+    assert!((380.0..400.0).contains(&rate), "{rate}");
+}

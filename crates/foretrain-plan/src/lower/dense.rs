@@ -171,7 +171,7 @@ fn beside_or_after(
 pub(super) fn cast(slice: &Slice, numbers: u64) -> Work {
     let written = bytes(slice.precision.compute, 2 * numbers);
     let traffic = (slice.activation_bytes(numbers), written);
-    memory(MemoryKind::Copy, traffic, Owner::Elementwise, 1)
+    memory(MemoryKind::Copy, traffic, Owner::Elementwise, 0)
 }
 
 fn adapted(op: &Op, slice: &Slice) -> bool {

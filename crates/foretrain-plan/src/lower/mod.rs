@@ -5,6 +5,8 @@ mod dense;
 mod experts;
 mod images;
 mod slice;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use foretrain_workload::model::{Elementwise, Layer, Op, OpKind, Tokens};

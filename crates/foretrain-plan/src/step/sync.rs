@@ -241,3 +241,49 @@ impl Chunk<'_> {
         copies + Bytes::new(moved) / host.memory_bandwidth_per_device
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use foretrain_cost::kernels::KernelModel;
+    use foretrain_hardware::Catalogue;
+    use foretrain_workload::load;
+
+    use crate::layout::Wish;
+    use crate::software::Software;
+    use crate::step::Host;
+    use crate::times::{Machine, Part};
+    use crate::training::{Optimiser, Precision, Training};
+    use crate::{Job, Layout};
+
+    #[test]
+    fn an_update_on_the_host_passes_its_memory_and_the_bus() {
+        let cluster = Catalogue::builtin().cluster("dgx-a100").unwrap();
+        let machine = Machine::new(&cluster, KernelModel::for_device(&cluster.node.device));
+        let model = load("gpt-3-1.3b").unwrap();
+        let (software, precision) = (Software::named("deepspeed").unwrap(), Precision::BF16);
+        let training = Training {
+            global_batch: 8,
+            sequence: 1024,
+            target: 0,
+            precision,
+            optimiser: Optimiser::Adam,
+            lora: None,
+            expert_imbalance: 1.0,
+        };
+        let job = Job::new(&model, &training, &software, &machine);
+        let update = |layout: &str| {
+            let layout: Layout = layout.parse::<Wish>().unwrap().complete(8).unwrap();
+            job.answer(&layout).unwrap().step.parts[Part::Optimiser].secs_f64()
+        };
+        let own = model.parameters() as f64 / 8.0;
+        let host = Host::of(&cluster);
+        // Gradients in f32 down and weights in bf16 up; then the master copy and two moments read and
+        // written, weights written, and gradients passed five times.
+        let copied = own * (4.0 + 2.0) / host.copy_bandwidth.get();
+        let moved = own * (2.0 * 12.0 + 2.0 + 5.0 * 4.0) / host.memory_bandwidth_per_device.get();
+        let there = update("zero=3,offload=optimiser");
+        let clearing = 1e-3;
+        assert!(there > copied + moved && there < copied + moved + clearing, "{there}");
+        assert!(update("zero=3") < 0.05 * there);
+    }
+}

@@ -277,3 +277,34 @@ impl PassTime {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(device: i64, launches: u64) -> PassTime {
+        let mut pass = PassTime { launches, ..PassTime::default() };
+        pass.parts[Part::Gemm] = Nanos::from_micros(device);
+        pass
+    }
+
+    #[test]
+    fn a_pass_takes_at_least_as_long_as_host_and_device() {
+        let paced = |device, launches| {
+            let pass = pass(device, launches).paced(Nanos::from_micros(10), Nanos::ZERO);
+            assert_eq!(pass.parts[Part::Gemm], Nanos::from_micros(device));
+            pass.parts.total().micros_f64()
+        };
+        // One far above the other hides it, either way round.
+        assert!((paced(1000, 10) - 1000.0).abs() < 0.1);
+        assert!((paced(100, 100) - 1000.0).abs() < 0.1);
+        assert_eq!(paced(0, 100), 1000.0);
+        assert_eq!(paced(0, 0), 0.0);
+        // Side by side both are held up: the fourth root of two.
+        assert!((paced(1000, 100) - 1189.2).abs() < 0.1);
+        for device in [300, 700, 1300, 2000] {
+            let together = paced(device, 100);
+            assert!(together > 1000.0_f64.max(device as f64), "{device}: {together}");
+        }
+    }
+}

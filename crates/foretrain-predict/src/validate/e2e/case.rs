@@ -46,6 +46,8 @@ pub(super) enum Quantity {
     Passes,
     /// What the allocator of the fullest device hands out, GiB.
     Memory,
+    /// The same of the last stage.
+    MemoryOfLastStage,
 }
 
 impl Case {
@@ -85,18 +87,21 @@ impl Case {
 
 impl Quantity {
     fn of(self, laid: &Laid<'_>, constants: &Constants) -> Result<Estimate<f64>> {
-        if self == Self::Memory {
+        if matches!(self, Self::Memory | Self::MemoryOfLastStage) {
             let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
-            let fullest = stages.max_by_key(|range| range.value);
-            let fullest = fullest.ok_or_else(|| InputError::new("the layout has no stage"))?;
-            return Ok(Estimate::between(gib(fullest.value), gib(fullest.low), gib(fullest.high)));
+            let stage = match self {
+                Self::MemoryOfLastStage => stages.last(),
+                _ => stages.max_by_key(|range| range.value),
+            };
+            let stage = stage.ok_or_else(|| InputError::new("the layout has no stage"))?;
+            return Ok(Estimate::between(gib(stage.value), gib(stage.low), gib(stage.high)));
         }
         let step = laid.step()?;
         let forward = || laid.chunks.iter().map(|chunk| chunk.forward.parts.total()).sum();
         let time = match self {
             Self::Forward => forward(),
             Self::Passes => step.time - step.parts[Part::Optimiser],
-            Self::Step | Self::Memory => step.time,
+            _ => step.time,
         };
         Ok(as_sure_as(step.causes.spread(&constants.spreads), time))
     }
