@@ -28,4 +28,4 @@ pub use model::{Basis, KernelModel, KernelTime};
 pub use operation::{
     Attention, AttentionKernel, Convolution, Gemm, Memory, MemoryKind, Operation, Pass,
 };
-pub use sustained::Sustained;
+pub use sustained::{Sustained, Width};

@@ -4,6 +4,7 @@ mod chunk;
 mod host;
 mod layer;
 mod shares;
+pub mod spread;
 mod sync;
 mod whole;
 

@@ -4,6 +4,7 @@ use foretrain_core::{Estimate, Nanos};
 use serde::Serialize;
 
 use super::Laid;
+use super::spread::{Causes, SHIPPED};
 use crate::layout::Schedule;
 use crate::pipeline::{Orders, PipelineTimes, Place};
 use crate::times::{Part, Parts, PassTime};
@@ -25,8 +26,10 @@ pub struct Step {
     pub flops: f64,
     /// Every stage.
     pub stages: Vec<StageTime>,
-    /// Half of an 80 % interval over the time, from what kernels and collectives are known to.
+    /// Half of an 80 % interval over the time.
     pub relative_spread: f64,
+    /// How much of the step each cause of error applies to.
+    pub causes: Causes,
 }
 
 /// One stage's time.
@@ -113,6 +116,7 @@ impl Step {
             flops: 0.0,
             stages,
             relative_spread: 0.0,
+            causes: Causes::default(),
         };
         let sending = grown.of(|times| times.sending[stage as usize]);
         // What the gate costs, it costs once, however many rounds follow.
@@ -158,7 +162,8 @@ impl Step {
         parts[Part::Bubble] += left.clamp_positive();
         self.hidden = pass.hidden;
         self.flops = pass.flops;
-        self.relative_spread = spread(&parts, &pass, self.time);
+        self.causes = Causes::of(laid, &parts, &pass);
+        self.relative_spread = self.causes.spread(&SHIPPED);
         self.parts = parts;
     }
 }
@@ -172,37 +177,6 @@ fn busiest(stages: &[StageTime]) -> u32 {
         }
     }
     best as u32
-}
-
-/// What is not known of a collective's time, half of an 80 % interval.
-const COMM_SPREAD: f64 = 0.2;
-/// The same of the host's pace.
-const LAUNCH_SPREAD: f64 = 0.35;
-/// What the form of the model itself leaves open.
-const FORM_SPREAD: f64 = 0.06;
-
-/// Half of an 80 % interval over the time: kernels of one class err alike, classes do not.
-fn spread(parts: &Parts, pass: &PassTime, time: Nanos) -> f64 {
-    let whole = time.nanos() as f64;
-    if whole <= 0.0 {
-        return 0.0;
-    }
-    let share = |part: Part| parts[part].nanos() as f64 / whole;
-    // A bubble errs as what it waits for.
-    let stretch = 1.0 / (1.0 - share(Part::Bubble)).max(0.1);
-    let kernels = pass.spread.iter().map(|spread| spread / whole);
-    let comm = [
-        Part::TensorComm,
-        Part::ContextComm,
-        Part::ExpertComm,
-        Part::PipelineComm,
-        Part::GradientSync,
-        Part::ParameterGather,
-    ];
-    let comm = comm.into_iter().map(|part| COMM_SPREAD * share(part));
-    let launch = [LAUNCH_SPREAD * share(Part::Launch)];
-    let squares = kernels.chain(comm).chain(launch).map(|spread| (spread * stretch).powi(2));
-    (squares.sum::<f64>() + FORM_SPREAD * FORM_SPREAD).sqrt()
 }
 
 impl Laid<'_> {

@@ -12,6 +12,7 @@ use foretrain_trace::steps::StepSource;
 use rayon::prelude::*;
 
 use super::collectives::Measured;
+use super::e2e::Sources;
 use super::measured::StepTable;
 use super::report::{Row, SetOutcome, Skipped};
 use super::roots::{Candidate, Found, Root};
@@ -27,6 +28,7 @@ pub struct Corpus<'a> {
     progress: OnProgress<'a>,
     files: OnceLock<Vec<FileResult>>,
     collectives: OnceLock<Arc<Measured>>,
+    sources: OnceLock<Arc<Sources>>,
 }
 
 /// One file.
@@ -76,6 +78,7 @@ impl<'a> Corpus<'a> {
             progress,
             files: OnceLock::new(),
             collectives: OnceLock::new(),
+            sources: OnceLock::new(),
         })
     }
 
@@ -104,6 +107,11 @@ impl<'a> Corpus<'a> {
         }
         let fresh = Arc::new(read()?);
         Ok(Arc::clone(self.collectives.get_or_init(|| fresh)))
+    }
+
+    /// Sources of described runs, read once.
+    pub(super) fn sources(&self, read: impl FnOnce() -> Sources) -> Arc<Sources> {
+        Arc::clone(self.sources.get_or_init(|| Arc::new(read())))
     }
 
     /// Every file that may be a trace.

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use foretrain_core::stats::median;
 use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
-use foretrain_cost::kernels::KernelModel;
+use foretrain_cost::kernels::{KernelModel, Sustained};
 use foretrain_hardware::Cluster;
 use foretrain_plan::calibrate::fit;
+use foretrain_plan::step::Laid;
 use foretrain_plan::times::{Factors, Machine, Part};
 use foretrain_plan::{Job, Layout, Software, Step, Training};
 use foretrain_workload::model::Model;
 use rayon::prelude::*;
 
+use super::held_out::Constants;
 use crate::validate::report::{Row, SetOutcome, Skipped};
 
 /// A run and what was measured of it.
@@ -50,20 +52,45 @@ pub(super) enum Quantity {
 
 impl Case {
     /// What the catalogue alone tells of the quantity.
-    pub(super) fn predict(&self) -> Result<Estimate<f64>> {
-        self.predict_with(Factors::default())
+    pub(super) fn predict(&self, constants: &Constants) -> Result<Estimate<f64>> {
+        self.predict_with(constants, Factors::default())
     }
 
     /// The same with factors on the machine's times.
-    pub(super) fn predict_with(&self, factors: Factors) -> Result<Estimate<f64>> {
+    pub(super) fn predict_with(
+        &self,
+        constants: &Constants,
+        factors: Factors,
+    ) -> Result<Estimate<f64>> {
+        let sustained = constants.sustained(&self.cluster.node.device);
+        self.laid(sustained, factors, |laid| self.quantity.of(laid, constants))
+    }
+
+    /// The whole step.
+    pub(super) fn step(&self, sustained: Sustained, factors: Factors) -> Result<Step> {
+        self.laid(sustained, factors, |laid| laid.step())
+    }
+
+    fn laid<T>(
+        &self,
+        sustained: Sustained,
+        factors: Factors,
+        ask: impl FnOnce(&Laid<'_>) -> Result<T>,
+    ) -> Result<T> {
         let kernels = KernelModel::for_device(&self.cluster.node.device);
-        let machine = Machine::new(&self.cluster, kernels).with_factors(factors);
+        let machine = Machine::new(&self.cluster, kernels);
+        let machine = machine.with_sustained(sustained).with_factors(factors);
         let job = Job::new(&self.model, &self.training, &self.software, &machine);
-        let laid = job.lay(&self.layout)?;
-        if matches!(self.quantity, Quantity::Memory | Quantity::MemoryOfLastStage) {
+        ask(&job.lay(&self.layout)?)
+    }
+}
+
+impl Quantity {
+    fn of(self, laid: &Laid<'_>, constants: &Constants) -> Result<Estimate<f64>> {
+        if matches!(self, Self::Memory | Self::MemoryOfLastStage) {
             let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
-            let stage = match self.quantity {
-                Quantity::MemoryOfLastStage => stages.last(),
+            let stage = match self {
+                Self::MemoryOfLastStage => stages.last(),
                 _ => stages.max_by_key(|range| range.value),
             };
             let stage = stage.ok_or_else(|| InputError::new("the layout has no stage"))?;
@@ -71,12 +98,12 @@ impl Case {
         }
         let step = laid.step()?;
         let forward = || laid.chunks.iter().map(|chunk| chunk.forward.parts.total()).sum();
-        let time = match self.quantity {
-            Quantity::Forward => forward(),
-            Quantity::Passes => step.time - step.parts[Part::Optimiser],
+        let time = match self {
+            Self::Forward => forward(),
+            Self::Passes => step.time - step.parts[Part::Optimiser],
             _ => step.time,
         };
-        Ok(as_sure_as(&step, time))
+        Ok(as_sure_as(step.causes.spread(&constants.spreads), time))
     }
 }
 
@@ -85,19 +112,19 @@ fn gib(bytes: Bytes) -> f64 {
 }
 
 /// A time of the step's passes, known about as well as the step.
-fn as_sure_as(step: &Step, time: Nanos) -> Estimate<f64> {
-    let (time, factor) = (time.secs_f64(), 1.0 + step.relative_spread);
+fn as_sure_as(spread: f64, time: Nanos) -> Estimate<f64> {
+    let (time, factor) = (time.secs_f64(), 1.0 + spread);
     Estimate::between(time, time / factor, time * factor)
 }
 
 /// Predictions of all cases, in their order.
-pub(super) fn predict(cases: &[Case]) -> Vec<Result<Estimate<f64>>> {
-    cases.par_iter().map(Case::predict).collect()
+pub(super) fn predict(cases: &[Case], constants: &Constants) -> Vec<Result<Estimate<f64>>> {
+    cases.par_iter().map(|case| case.predict(constants)).collect()
 }
 
 /// Rows of cases with their predictions.
-pub(super) fn score(cases: &[Case], outcome: &mut SetOutcome) {
-    for (case, predicted) in cases.iter().zip(predict(cases)) {
+pub(super) fn score(cases: &[Case], constants: &Constants, outcome: &mut SetOutcome) {
+    for (case, predicted) in cases.iter().zip(predict(cases, constants)) {
         push(case, predicted, 1.0, outcome);
     }
 }
@@ -124,11 +151,12 @@ fn push(case: &Case, predicted: Result<Estimate<f64>>, factor: f64, outcome: &mu
 /// to predicted over those that do and share their key.
 pub(super) fn score_calibrated<K: Ord>(
     cases: &[Case],
+    constants: &Constants,
     key: impl Fn(&Case) -> K,
     calibrates: impl Fn(usize, &Case) -> bool,
     outcome: &mut SetOutcome,
 ) {
-    let predicted = predict(cases);
+    let predicted = predict(cases, constants);
     let mut ratios = BTreeMap::<K, Vec<f64>>::new();
     for (at, case) in cases.iter().enumerate() {
         if let (true, Ok(estimate)) = (calibrates(at, case), &predicted[at]) {
@@ -148,12 +176,13 @@ pub(super) fn score_calibrated<K: Ord>(
 /// memory-bound kernels, communication, host) that are fitted to those that do.
 pub(super) fn score_fitted(
     cases: &[Case],
+    constants: &Constants,
     calibrates: impl Fn(&Case) -> bool,
     outcome: &mut SetOutcome,
 ) {
     let (given, asked): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| calibrates(case));
     let measured: Vec<f64> = given.iter().map(|case| case.measured).collect();
-    let predict = |at: usize, factors| Ok(given[at].predict_with(factors)?.value);
+    let predict = |at: usize, factors| Ok(given[at].predict_with(constants, factors)?.value);
     let factors = match fit(&measured, &predict) {
         Ok(fitted) => fitted.factors,
         Err(error) => {
@@ -171,7 +200,8 @@ pub(super) fn score_fitted(
         factors.communication,
         factors.host
     ));
-    let predicted: Vec<_> = asked.par_iter().map(|case| case.predict_with(factors)).collect();
+    let predicted: Vec<_> =
+        asked.par_iter().map(|case| case.predict_with(constants, factors)).collect();
     for (case, predicted) in asked.into_iter().zip(predicted) {
         push(case, predicted, 1.0, outcome);
     }

@@ -17,6 +17,10 @@ use crate::validate::roots::Root;
 /// All of them, in the order of the report.
 pub(super) const SETS: &[&dyn ValidationSet] = &[&STEPS];
 
+/// Where constants may be learnt from.
+pub(super) const SOURCES: &[&Runs] = &[&STEPS];
+pub(super) const SOURCE: &str = STEPS.source;
+
 const STEPS: Runs = Runs::new(
     "e2e-flagperf",
     "Steps of Llama, GPT-3, Mixtral and Qwen models under FlagPerf on 8 to 440 A100, A800 and H100. Given: \

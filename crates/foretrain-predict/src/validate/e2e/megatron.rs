@@ -18,6 +18,9 @@ use crate::validate::roots::Root;
 /// All of them, in the order of the report.
 pub(super) const SETS: &[&dyn ValidationSet] = &[&STEPS, &MEMORY];
 
+/// Where constants may be learnt from.
+pub(super) const SOURCES: &[&Runs] = &[&STEPS];
+
 const FILE: &str = "measured/e2e_megatron_functional_tests.csv.gz";
 
 const STEPS: Runs = Runs::new(

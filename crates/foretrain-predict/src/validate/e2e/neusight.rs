@@ -10,6 +10,7 @@ use foretrain_plan::{Layout, Optimiser, Precision, Software, Training};
 use foretrain_workload::model::{Block, Elementwise, Layer, Model, Op, OpKind};
 
 use super::case::{Case, Quantity};
+use super::held_out::Constants;
 use super::machines;
 use super::models::Models;
 use super::runs::{Read, Reasons, Runs, left_out, read_lines, table};
@@ -221,7 +222,8 @@ fn on_four(line: Line<'_>, alone: &[Case], models: &mut Models) -> Result<Row> {
     case.layout = Layout { micro_batch: samples, ..divided };
     let hopper = line.text("gpu").contains("H100");
     case.cluster = machines::named(if hopper { "dgx-h100" } else { "dgx-a100-40gb" })?;
-    let (on_four, on_one) = (case.predict()?, nearest.predict()?);
+    let constants = &Constants::shipped();
+    let (on_four, on_one) = (case.predict(constants)?, nearest.predict(constants)?);
     let factor = nearest.measured / on_one.value;
     Ok(Row {
         group: format!("{} x4", line.text("gpu")),

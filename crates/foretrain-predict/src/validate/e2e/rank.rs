@@ -6,7 +6,7 @@ use foretrain_core::Result;
 
 use super::case::{Case, predict};
 use super::runs::Read;
-use super::{flagperf, vtrain};
+use super::{flagperf, sources, vtrain};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{Row, SetOutcome, Skipped};
@@ -16,6 +16,7 @@ use crate::validate::roots::Root;
 pub(super) const SETS: &[&dyn ValidationSet] = &[
     &Rank {
         name: "rank-vtrain",
+        source: vtrain::SOURCE,
         about: "Choosing a layout: groups of vTrain's runs with the same model, devices and batch. Predicted: \
                 the measured time of the layout that is estimated fastest; measured: the fastest measured \
                 time. So the error is what the choice costs. Nothing is fitted to these rows.",
@@ -23,6 +24,7 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     },
     &Rank {
         name: "rank-flagperf",
+        source: flagperf::SOURCE,
         about: "As `rank-vtrain`, for FlagPerf's runs with the same model, device, number format and batch.",
         read: flagperf::cases,
     },
@@ -31,6 +33,7 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
 /// Layouts of one job against each other.
 struct Rank {
     name: &'static str,
+    source: &'static str,
     about: &'static str,
     read: fn(&Root) -> Result<Option<Read>>,
 }
@@ -67,7 +70,8 @@ impl ValidationSet for Rank {
         };
         outcome.skipped = read.skipped;
         let mut jobs = BTreeMap::<Job, Vec<Tried>>::new();
-        for (case, predicted) in read.cases.iter().zip(predict(&read.cases)) {
+        let constants = sources(corpus).without(Some(self.source)).constants;
+        for (case, predicted) in read.cases.iter().zip(predict(&read.cases, &constants)) {
             match predicted {
                 Ok(estimate) => jobs.entry(job(case)).or_default().push(Tried {
                     estimated: estimate.value,

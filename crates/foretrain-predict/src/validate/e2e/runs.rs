@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrain_core::{InputError, Result};
 
 use super::case::{Case, score, score_calibrated};
+use super::held_out::Reader;
 use super::models::Models;
+use super::sources;
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
@@ -15,6 +17,8 @@ use crate::validate::roots::Root;
 /// Runs of one source.
 pub(in crate::validate) struct Runs {
     pub(super) name: &'static str,
+    /// Whose runs they are; constants that they are predicted with come from others' runs.
+    pub(super) source: &'static str,
     pub(super) about: &'static str,
     pub(super) unit: &'static str,
     /// The cases of the source; `None` if its table is not there.
@@ -54,7 +58,7 @@ impl Runs {
         about: &'static str,
         read: fn(&Root) -> Result<Option<Read>>,
     ) -> Self {
-        Self { name, about, unit: "s", read, calibrated: false, reference: None }
+        Self { name, source: name, about, unit: "s", read, calibrated: false, reference: None }
     }
 
     /// The same runs, calibrated by the first of each group.
@@ -64,6 +68,16 @@ impl Runs {
 
     pub(super) const fn against(self, reference: &'static str) -> Self {
         Self { reference: Some(reference), ..self }
+    }
+
+    /// One of several sets of a source.
+    pub(super) const fn of_source(self, source: &'static str) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Where constants may be learnt from these runs.
+    pub(super) const fn reader(&self) -> Reader {
+        Reader { source: self.source, read: self.read }
     }
 
     pub(super) const fn of_memory(self) -> Self {
@@ -95,12 +109,17 @@ impl ValidationSet for Runs {
         outcome.reference = self.reference.map(Into::into);
         // Stable: the first of a group stays its first.
         cases.sort_by(|a, b| a.group.cmp(&b.group));
+        let held_out = sources(corpus).without(Some(self.source));
+        if self.unit == "s" {
+            outcome.notes = held_out.notes(&cases);
+        }
+        let constants = &held_out.constants;
         if self.calibrated {
             let firsts = firsts(&cases);
             let group = |case: &Case| case.group.clone();
-            score_calibrated(&cases, group, |at, _| firsts.contains(&at), &mut outcome);
+            score_calibrated(&cases, constants, group, |at, _| firsts.contains(&at), &mut outcome);
         } else {
-            score(&cases, &mut outcome);
+            score(&cases, constants, &mut outcome);
         }
         outcome
     }

@@ -11,6 +11,7 @@ use foretrain_workload::spec;
 
 use super::case::{Case, Quantity, score, score_fitted};
 use super::runs::Read;
+use super::sources;
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
@@ -24,6 +25,9 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &of_grid("e2e-vtrain-multi", true, false),
     &of_grid("e2e-vtrain-multi-calibrated", true, true),
 ];
+
+/// Whose runs they are.
+pub(super) const SOURCE: &str = "vtrain";
 
 const fn of_grid(name: &'static str, several_nodes: bool, calibrated: bool) -> VTrain {
     VTrain { name, several_nodes, calibrated }
@@ -67,10 +71,13 @@ impl ValidationSet for VTrain {
                 return outcome;
             }
         };
+        let held_out = sources(corpus).without(Some(SOURCE));
+        outcome.notes = held_out.notes(&cases);
+        let constants = &held_out.constants;
         if self.calibrated {
-            score_fitted(&cases, |case| chosen(&case.group, &case.what), &mut outcome);
+            score_fitted(&cases, constants, |case| chosen(&case.group, &case.what), &mut outcome);
         } else {
-            score(&cases, &mut outcome);
+            score(&cases, constants, &mut outcome);
         }
         outcome
     }

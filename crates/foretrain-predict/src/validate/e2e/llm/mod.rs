@@ -22,7 +22,7 @@ use foretrain_workload::model::Model;
 
 use super::case::{Case, Quantity};
 use super::models::Models;
-use super::runs::{Read, left_out, read_lines};
+use super::runs::{Read, Runs, left_out, read_lines};
 use super::table::Line;
 use crate::validate::ValidationSet;
 use crate::validate::roots::Root;
@@ -49,6 +49,22 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &stas::SET.calibrated("e2e-llm-stas-calibrated"),
     &simumax::STEPS,
     &simumax::MEMORY,
+];
+
+/// Where constants may be learnt from.
+pub(super) const SOURCES: &[&Runs] = &[
+    &sequence_parallel::SET,
+    &dgx_cloud::SET,
+    &megatron_bridge::SET,
+    &nemo::SET,
+    &megatron_lm::SET,
+    &llm_foundry::SET,
+    &torchtitan::SET,
+    &fms_fsdp::SET,
+    &maxtext::SET,
+    &primus::SET,
+    &stas::SET,
+    &simumax::STEPS,
 ];
 
 const FILE: &str = "measured/e2e_llm_training.csv.gz";

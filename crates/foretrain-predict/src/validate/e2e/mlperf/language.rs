@@ -13,7 +13,7 @@ use super::super::models::Models;
 use super::super::runs::{Read, Reasons, Runs, left_out};
 use super::super::table::Line;
 use super::configurations::{Configuration, Configurations};
-use super::{results, step_seconds};
+use super::{SOURCE, results, step_seconds};
 use crate::validate::roots::Root;
 
 pub(super) const GPT3: Runs = Runs::new(
@@ -24,21 +24,24 @@ pub(super) const GPT3: Runs = Runs::new(
      names none; launched as graphs where its name says so; tensor-parallel communication overlaps. Nothing \
      is fitted to these rows.",
     |root| cases(root, &Benchmark::GPT3),
-);
+)
+.of_source(SOURCE);
 
 pub(super) const LLAMA_405B: Runs = Runs::new(
     "e2e-mlperf-llama31-405b",
     "Steps of Llama 3.1 405B in FP8 or FP4 (MLPerf Training 5.0 and later), as `e2e-mlperf-gpt3`. Nothing is \
      fitted to these rows.",
     |root| cases(root, &Benchmark::LLAMA_405B),
-);
+)
+.of_source(SOURCE);
 
 pub(super) const LLAMA_8B: Runs = Runs::new(
     "e2e-mlperf-llama31-8b",
     "Steps of Llama 3.1 8B in FP8 or FP4 (MLPerf Training 5.1 and later), as `e2e-mlperf-gpt3`. Nothing is \
      fitted to these rows.",
     |root| cases(root, &Benchmark::LLAMA_8B),
-);
+)
+.of_source(SOURCE);
 
 pub(super) const LORA: Runs = Runs::new(
     "e2e-mlperf-llama2-70b-lora",
@@ -46,7 +49,8 @@ pub(super) const LORA: Runs = Runs::new(
      Training 4.0 and later), as `e2e-mlperf-gpt3`; sequences of 8,192, nothing recomputed. Nothing is fitted \
      to these rows.",
     |root| cases(root, &Benchmark::LORA),
-);
+)
+.of_source(SOURCE);
 
 struct Benchmark {
     name: &'static str,

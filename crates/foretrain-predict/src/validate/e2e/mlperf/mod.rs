@@ -8,7 +8,7 @@ mod submission;
 
 use foretrain_core::Result;
 
-use super::runs::{left_out, table};
+use super::runs::{Runs, left_out, table};
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
 use crate::validate::roots::Root;
@@ -33,6 +33,13 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &scaling::DLRM_DCNV2,
     &scaling::STABLE_DIFFUSION,
 ];
+
+/// Where constants may be learnt from.
+pub(super) const SOURCES: &[&Runs] =
+    &[&language::GPT3, &language::LLAMA_405B, &language::LLAMA_8B, &language::LORA];
+
+/// All benchmarks ran on much the same machines: they are one source.
+const SOURCE: &str = "mlperf";
 
 fn results(root: &Root) -> Result<Option<Table>> {
     table(root, "measured/e2e_mlperf_training.csv.gz")

@@ -12,10 +12,12 @@ use foretrain_plan::{Layout, Optimiser, Precision, Software, Training};
 use rayon::prelude::*;
 
 use super::super::case::{Case, Quantity};
+use super::super::held_out::Constants;
 use super::super::models::Models;
 use super::super::runs::{Reasons, left_out};
-use super::results;
+use super::super::sources;
 use super::submission::Submission;
+use super::{SOURCE, results};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{Row, SetOutcome, Skipped};
@@ -132,7 +134,9 @@ impl ValidationSet for Scaling {
         }
         let pairs: Vec<Pair> =
             families.into_iter().flat_map(|(key, all)| pairs(&key, all)).collect();
-        let rows: Vec<Result<Row>> = pairs.par_iter().map(|pair| self.row(pair)).collect();
+        let constants = &sources(corpus).without(Some(SOURCE)).constants;
+        let rows: Vec<Result<Row>> =
+            pairs.par_iter().map(|pair| self.row(pair, constants)).collect();
         for (pair, row) in pairs.iter().zip(rows) {
             match row {
                 Ok(row) => outcome.rows.push(row),
@@ -154,14 +158,14 @@ fn pairs(key: &str, mut all: Vec<Submission>) -> Vec<Pair> {
 }
 
 impl Scaling {
-    fn row(&self, pair: &Pair) -> Result<Row> {
+    fn row(&self, pair: &Pair, constants: &Constants) -> Result<Row> {
         let Pair { key, from, to } = pair;
         if from.each().min(to.each()) < 1.0 {
             return Err(left_out("devices divide a sample between them, in a way not described"));
         }
         let (predicted, spread) = match self.workload {
             Workload::Library { model, sequence } => {
-                let estimate = |submission| case(model, sequence, submission)?.predict();
+                let estimate = |submission| case(model, sequence, submission)?.predict(constants);
                 let (small, large) = (estimate(from)?, estimate(to)?);
                 (from.seconds * large.value / small.value, large.relative_half_width())
             }

@@ -13,7 +13,7 @@ use foretrain_plan::layout::Schedule;
 use foretrain_plan::pipeline::{Durations, evaluate, orders};
 use foretrain_plan::times::Machine;
 
-use super::runs::{Reasons, left_out, table};
+use super::runs::{Reasons, Runs, left_out, table};
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
@@ -22,6 +22,9 @@ use crate::validate::roots::Root;
 
 /// All of them, in the order of the report.
 pub(super) const SETS: &[&dyn ValidationSet] = &[&Sailor, &described::STEPS, &described::MEMORY];
+
+/// Where constants may be learnt from.
+pub(super) const SOURCES: &[&Runs] = &[&described::STEPS];
 
 /// Iterations from measured layers.
 struct Sailor;
