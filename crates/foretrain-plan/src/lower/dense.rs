@@ -123,6 +123,10 @@ pub(super) fn linear(
     together.extend(bias.clone());
     out.backward.splice(0..0, together);
     out.inputs.splice(0..0, before);
+    if trains {
+        // A weight's gradient is formed before it joins what is accumulated.
+        out.need(bytes(precision.gradients, shape.inputs * shape.outputs));
+    }
     let weights = to_weights.map(|weights| kernel(weights, owner));
     out.weights.splice(0..0, weights.into_iter().chain(bias));
 
@@ -349,14 +353,9 @@ pub(super) fn cross_entropy(
     if slice.fused_loss {
         out.forward.push(memory(MemoryKind::Softmax, (times(logits, 2), Bytes::ZERO), owner, 2));
         out.before([memory(MemoryKind::Softmax, (logits, logits), owner, 1)]);
-        if slice.fusion == Fusion::Compiled {
-            out.keep(logits);
-            out.need(logits);
-        } else {
-            // Merged kernels still cast to f32, and form the exponentials beside that.
-            out.keep(wide);
-            out.need(logits + wide);
-        }
+        // Merged kernels still cast to f32, where no compiler sees to it that they need not.
+        out.keep(if slice.fusion == Fusion::Compiled { logits } else { wide });
+        out.need(logits);
     } else {
         let passes = (logits + times(wide, 5), times(wide, 4));
         out.forward.push(memory(MemoryKind::Softmax, passes, owner, 8));

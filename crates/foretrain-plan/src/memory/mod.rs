@@ -75,7 +75,12 @@ impl Laid<'_> {
                 size(precision.gradients, held.largest_trained.total()),
             );
             let gathered = times(weights, units).max(size(precision.weights, live));
-            memory.add(Item::Gathered, gathered + gradients);
+            memory.add(Item::Gathered, gathered);
+            // Where parameters stay gathered by number (DeepSpeed), gradients are reduced by number
+            // too; else unit by unit.
+            let by_number = self.job.software.live_parameters > 0;
+            let reduced = if by_number { self.job.software.bucket } else { gradients };
+            memory.add(Item::Buckets, reduced);
         } else if layout.sharding == Sharding::Gradients {
             memory.add(Item::Buckets, self.job.software.bucket);
         }
