@@ -49,6 +49,7 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &stas::SET.calibrated("e2e-llm-stas-calibrated"),
     &simumax::STEPS,
     &simumax::MEMORY,
+    &simumax::MEMORY.calibrated("memory-simumax-calibrated"),
 ];
 
 /// Where constants may be learnt from.
