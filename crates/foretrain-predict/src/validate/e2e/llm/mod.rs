@@ -48,6 +48,7 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &stas::SET,
     &stas::SET.calibrated("e2e-llm-stas-calibrated"),
     &simumax::STEPS,
+    &simumax::STEPS.calibrated("e2e-simumax-calibrated"),
     &simumax::MEMORY,
     &simumax::MEMORY.calibrated("memory-simumax-calibrated"),
 ];
