@@ -193,20 +193,22 @@ fn adapters(op: &Op, shape: &Linear, slice: &Slice, out: &mut Lowered) {
     let up = Linear { rows: shape.rows, inputs: lora.rank, outputs: shape.outputs };
     let result = shape.rows * shape.outputs;
     let sum = (slice.activation_bytes(2 * result), slice.activation_bytes(result));
+    // Plain modules, which cost the host a fraction of what the layer beside them does.
+    let beside = |operation| Work::Kernel { operation, owner: Owner::Gemm, launches: 0, times: 1 };
     out.forward.extend([
-        kernel(down.forward(dtype, activations), Owner::Gemm),
-        kernel(up.forward(dtype, activations), Owner::Gemm),
+        beside(down.forward(dtype, activations)),
+        beside(up.forward(dtype, activations)),
         memory(MemoryKind::Elementwise, sum, Owner::Elementwise, 1),
     ]);
     let numbers = shape.rows * shape.inputs;
     let sum = (slice.activation_bytes(2 * numbers), slice.activation_bytes(numbers));
     let weights = [
-        kernel(up.weights_gradient(dtype, slice.precision.gradients), Owner::Gemm),
-        kernel(down.weights_gradient(dtype, slice.precision.gradients), Owner::Gemm),
+        beside(up.weights_gradient(dtype, slice.precision.gradients)),
+        beside(down.weights_gradient(dtype, slice.precision.gradients)),
     ];
     out.before([
-        kernel(up.inputs_gradient(dtype, activations), Owner::Gemm),
-        kernel(down.inputs_gradient(dtype, activations), Owner::Gemm),
+        beside(up.inputs_gradient(dtype, activations)),
+        beside(down.inputs_gradient(dtype, activations)),
         memory(MemoryKind::Elementwise, sum, Owner::Elementwise, 1),
     ]);
     out.backward.splice(0..0, weights.iter().cloned());
