@@ -70,7 +70,7 @@ impl Width {
 const SHIPPED: [(&str, Sustained); 5] = [
     ("ampere", Sustained { bits16: 0.56, bits8: f64::INFINITY, bits4: f64::INFINITY }),
     ("hopper", Sustained { bits16: 0.83, bits8: 1.63, bits4: f64::INFINITY }),
-    ("blackwell", Sustained { bits16: 0.96, bits8: 2.29, bits4: 4.58 }),
+    ("blackwell", Sustained { bits16: 0.96, bits8: 2.24, bits4: 4.48 }),
     // The largest products of kernels_gemm_max_achievable that run for milliseconds (MI325X, MI355X).
     ("cdna3", Sustained { bits16: 0.78, bits8: 1.30, bits4: f64::INFINITY }),
     ("cdna4", Sustained { bits16: 1.12, bits8: 1.90, bits4: 3.80 }),

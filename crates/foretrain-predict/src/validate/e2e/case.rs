@@ -68,7 +68,7 @@ impl Case {
 
     /// The whole step.
     pub(super) fn step(&self, sustained: Sustained, factors: Factors) -> Result<Step> {
-        self.laid(sustained, factors, |laid| laid.step())
+        self.laid(sustained, factors, step_of)
     }
 
     fn laid<T>(
@@ -85,12 +85,16 @@ impl Case {
     }
 }
 
+fn step_of(laid: &Laid<'_>) -> Result<Step> {
+    laid.step()
+}
+
 impl Quantity {
     fn of(self, laid: &Laid<'_>, constants: &Constants) -> Result<Estimate<f64>> {
         if matches!(self, Self::Memory | Self::MemoryOfLastStage) {
-            let stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
+            let mut stages = laid.memory()?.into_iter().map(|stage| stage.allocated);
             let stage = match self {
-                Self::MemoryOfLastStage => stages.last(),
+                Self::MemoryOfLastStage => stages.next_back(),
                 _ => stages.max_by_key(|range| range.value),
             };
             let stage = stage.ok_or_else(|| InputError::new("the layout has no stage"))?;

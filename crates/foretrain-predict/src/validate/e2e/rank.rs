@@ -70,8 +70,8 @@ impl ValidationSet for Rank {
         };
         outcome.skipped = read.skipped;
         let mut jobs = BTreeMap::<Job, Vec<Tried>>::new();
-        let constants = sources(corpus).without(Some(self.source)).constants;
-        for (case, predicted) in read.cases.iter().zip(predict(&read.cases, &constants)) {
+        let held_out = sources(corpus).without(Some(self.source));
+        for (case, predicted) in read.cases.iter().zip(predict(&read.cases, &held_out.constants)) {
             match predicted {
                 Ok(estimate) => jobs.entry(job(case)).or_default().push(Tried {
                     estimated: estimate.value,

@@ -111,15 +111,15 @@ impl ValidationSet for Runs {
         cases.sort_by(|a, b| a.group.cmp(&b.group));
         let held_out = sources(corpus).without(Some(self.source));
         if self.unit == "s" {
-            outcome.notes = held_out.notes(&cases);
+            outcome.notes = held_out.notes(&cases, self.calibrated);
         }
-        let constants = &held_out.constants;
         if self.calibrated {
+            let constants = &held_out.calibrated;
             let firsts = firsts(&cases);
             let group = |case: &Case| case.group.clone();
             score_calibrated(&cases, constants, group, |at, _| firsts.contains(&at), &mut outcome);
         } else {
-            score(&cases, constants, &mut outcome);
+            score(&cases, &held_out.constants, &mut outcome);
         }
         outcome
     }

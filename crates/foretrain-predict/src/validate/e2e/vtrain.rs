@@ -72,12 +72,12 @@ impl ValidationSet for VTrain {
             }
         };
         let held_out = sources(corpus).without(Some(SOURCE));
-        outcome.notes = held_out.notes(&cases);
-        let constants = &held_out.constants;
+        outcome.notes = held_out.notes(&cases, self.calibrated);
         if self.calibrated {
+            let constants = &held_out.calibrated;
             score_fitted(&cases, constants, |case| chosen(&case.group, &case.what), &mut outcome);
         } else {
-            score(&cases, constants, &mut outcome);
+            score(&cases, &held_out.constants, &mut outcome);
         }
         outcome
     }

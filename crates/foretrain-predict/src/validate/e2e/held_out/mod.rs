@@ -12,7 +12,7 @@ use rates::Rates;
 use spreads::Residual;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foretrain_core::Result;
 use foretrain_core::stats::median;
@@ -45,6 +45,7 @@ pub(in crate::validate) struct Sources {
     best: Mutex<BTreeMap<Asked, Option<f64>>>,
     /// Errors of the runs, by source.
     residuals: OnceLock<Vec<Vec<Residual>>>,
+    held_out: Mutex<BTreeMap<Option<String>, Arc<HeldOut>>>,
 }
 
 /// Runs of a source that its errors are taken from, spread evenly over all of them.
@@ -77,6 +78,8 @@ impl Constants {
 /// Constants found without one source, and in words.
 pub(super) struct HeldOut {
     pub(super) constants: Constants,
+    /// The same for runs whose group was calibrated by its first run.
+    pub(super) calibrated: Constants,
     found: Vec<Found>,
 }
 
@@ -102,16 +105,31 @@ impl Sources {
             steps.sort_by(|a, b| (&a.group, &a.what).cmp(&(&b.group, &b.what)));
             Source { name, steps }
         });
-        Self { all: all.collect(), best: Mutex::default(), residuals: OnceLock::new() }
+        Self {
+            all: all.collect(),
+            best: Mutex::default(),
+            residuals: OnceLock::new(),
+            held_out: Mutex::default(),
+        }
     }
 
-    /// What all sources but one tell.
-    pub(super) fn without(&self, source: Option<&str>) -> HeldOut {
+    /// What all sources but one tell, remembered.
+    pub(super) fn without(&self, source: Option<&str>) -> Arc<HeldOut> {
+        let key = source.map(str::to_owned);
+        if let Some(known) = locked(&self.held_out).get(&key) {
+            return Arc::clone(known);
+        }
         let (rates, found) = self.rates_without(source);
         let others = self.all.iter().zip(self.residuals());
         let others = others.filter(|(other, _)| source != Some(other.name));
-        let spreads = spreads::fit(others.map(|(_, residuals)| &residuals[..]));
-        HeldOut { constants: Constants { rates, spreads }, found }
+        let plain: Vec<&[Residual]> = others.map(|(_, residuals)| &residuals[..]).collect();
+        let after: Vec<Vec<Residual>> =
+            plain.iter().map(|rows| spreads::calibrated(rows)).collect();
+        let with = |spreads| Constants { rates: rates.clone(), spreads };
+        let constants = with(spreads::fit(plain.into_iter()));
+        let calibrated = with(spreads::fit(after.iter().map(Vec::as_slice)));
+        let fresh = Arc::new(HeldOut { constants, calibrated, found });
+        Arc::clone(locked(&self.held_out).entry(key).or_insert(fresh))
     }
 
     /// Errors of every source's runs, predicted with the others' rates.
@@ -147,15 +165,18 @@ impl Sources {
     fn best(&self, at: usize, generation: &str, width: Width, rates: &Rates) -> Option<f64> {
         let held = Width::ALL.into_iter().filter_map(|width| rates.get(generation, width));
         let asked = (at, generation.to_owned(), width, held.map(f64::to_bits).collect());
-        let known = |best: &BTreeMap<Asked, Option<f64>>| best.get(&asked).copied();
-        if let Some(known) = known(&self.best.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return known;
+        if let Some(known) = locked(&self.best).get(&asked) {
+            return *known;
         }
         let found = self.all[at].best(generation, width, rates);
-        let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
-        best.insert(asked, found);
+        locked(&self.best).insert(asked, found);
         found
     }
+}
+
+/// What a panic elsewhere left is whole: entries are made at once.
+fn locked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Source {
@@ -166,7 +187,8 @@ impl Source {
             let sustained = rates.of(&case.cluster.node.device);
             let step = case.step(sustained, Factors::default()).ok()?;
             let error = (case.measured / step.time.secs_f64()).ln();
-            error.is_finite().then_some(Residual { causes: step.causes, error })
+            let group = case.group.clone();
+            error.is_finite().then_some(Residual { group, causes: step.causes, error })
         };
         asked.into_par_iter().filter_map(residual).collect()
     }
@@ -174,7 +196,7 @@ impl Source {
 
 impl HeldOut {
     /// In words, of the generations and widths that these runs use.
-    pub(super) fn notes(&self, cases: &[Case]) -> Vec<String> {
+    pub(super) fn notes(&self, cases: &[Case], calibrated: bool) -> Vec<String> {
         let uses = |found: &&Found| {
             cases.iter().any(|case| {
                 let device = &case.cluster.node.device;
@@ -183,7 +205,8 @@ impl HeldOut {
             })
         };
         let rates = self.found.iter().filter(uses).map(Found::note);
-        rates.chain([spreads::note(&self.constants.spreads)]).collect()
+        let constants = if calibrated { &self.calibrated } else { &self.constants };
+        rates.chain([spreads::note(&constants.spreads)]).collect()
     }
 }
 

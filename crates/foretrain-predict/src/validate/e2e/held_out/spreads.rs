@@ -9,8 +9,10 @@ use foretrain_core::stats::median;
 use foretrain_plan::step::spread::{Cause, Causes};
 
 /// A run's causes, and the logarithm of its measured over its predicted time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Residual {
+    /// Model and device.
+    pub(super) group: String,
     pub(super) causes: Causes,
     pub(super) error: f64,
 }
@@ -88,6 +90,18 @@ pub(super) fn fit<'a>(sources: impl Iterator<Item = &'a [Residual]>) -> Causes {
     Causes::from_array(best.1)
 }
 
+/// What is left of a source's errors, in the order of its groups, where each group is calibrated by its
+/// first run.
+pub(super) fn calibrated(rows: &[Residual]) -> Vec<Residual> {
+    let groups = rows.chunk_by(|a, b| a.group == b.group);
+    let after = |group: &[Residual]| {
+        let (first, others) = group.split_first()?;
+        let error = |row: &Residual| row.error - first.error;
+        Some(others.iter().map(|row| Residual { error: error(row), ..row.clone() }).collect())
+    };
+    groups.filter_map(after).flat_map(|rows: Vec<Residual>| rows).collect()
+}
+
 /// Minus the logarithm of an error's likelihood.
 fn surprise(row: &Residual, each: &Causes) -> f64 {
     let scale = row.causes.spread(each).ln_1p() / T90;
@@ -120,7 +134,21 @@ mod tests {
             (p.powf(0.135) - (1.0 - p).powf(0.135)) / 0.1975
         };
         let error = |at| quantile(at) * half_width / foretrain_core::estimate::Z80;
-        (0..count).map(|at| Residual { causes, error: error(at) }).collect()
+        let group = String::new();
+        (0..count).map(|at| Residual { group: group.clone(), causes, error: error(at) }).collect()
+    }
+
+    #[test]
+    fn calibration_takes_out_what_a_group_has_in_common() {
+        let row = |group: &str, error| Residual {
+            group: group.into(),
+            error,
+            ..source(0.0, 0.1, 1).remove(0)
+        };
+        let rows = [row("a", 0.5), row("a", 0.6), row("b", -0.1), row("b", -0.4), row("c", 9.0)];
+        let left: Vec<f64> = calibrated(&rows).iter().map(|row| row.error).collect();
+        assert_eq!(left.len(), 2);
+        assert!((left[0] - 0.1).abs() < 1e-12 && (left[1] + 0.3).abs() < 1e-12, "{left:?}");
     }
 
     #[test]

@@ -45,9 +45,9 @@ fn a_source_has_no_part_in_what_it_is_scored_with() {
         return;
     };
     let name = "e2e-llm-dgx-cloud";
-    let of = |held_out: HeldOut| -> Vec<&'static str> {
+    let of = |held_out: &HeldOut| -> Vec<&'static str> {
         held_out.found.iter().flat_map(|found| found.from.iter().map(|(name, _)| *name)).collect()
     };
-    assert!(of(sources.without(None)).contains(&name));
-    assert!(!of(sources.without(Some(name))).contains(&name));
+    assert!(of(&sources.without(None)).contains(&name));
+    assert!(!of(&sources.without(Some(name))).contains(&name));
 }

@@ -48,7 +48,9 @@ pub(super) const SETS: &[&dyn ValidationSet] = &[
     &stas::SET,
     &stas::SET.calibrated("e2e-llm-stas-calibrated"),
     &simumax::STEPS,
+    &simumax::STEPS.calibrated("e2e-simumax-calibrated"),
     &simumax::MEMORY,
+    &simumax::MEMORY.calibrated("memory-simumax-calibrated"),
 ];
 
 /// Where constants may be learnt from.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foretrain_core::stats::{median, quantile};
 use foretrain_core::{Bytes, Nanos, Result};
 use foretrain_cost::GroupPlacement;
 use foretrain_cost::kernels::KernelModel;
@@ -16,6 +17,7 @@ use super::super::held_out::Constants;
 use super::super::models::Models;
 use super::super::runs::{Reasons, left_out};
 use super::super::sources;
+use super::super::table::Table;
 use super::submission::Submission;
 use super::{SOURCE, results};
 use crate::validate::ValidationSet;
@@ -95,6 +97,10 @@ pub(super) const STABLE_DIFFUSION: Scaling =
 pub(super) const DLRM: Scaling = of_embeddings("e2e-mlperf-dlrm", "dlrm");
 pub(super) const DLRM_DCNV2: Scaling = of_embeddings("e2e-mlperf-dlrm-dcnv2", "dlrm_dcnv2");
 
+/// Benchmarks of which only what they exchange is known.
+const EXCHANGED: [&Scaling; 8] =
+    [&SSD, &RETINANET, &MASK_RCNN, &UNET3D, &RNNT, &STABLE_DIFFUSION, &DLRM, &DLRM_DCNV2];
+
 /// A step to predict from another.
 struct Pair {
     key: String,
@@ -123,27 +129,20 @@ impl ValidationSet for Scaling {
             }
         };
         let mut reasons = Reasons::default();
-        let mut families = BTreeMap::<String, Vec<Submission>>::new();
-        for line in table.lines().filter(|line| line.text("benchmark") == self.benchmark) {
-            let column = |name| line.text(name);
-            let key = format!("{} {} {}", column("round"), column("org"), column("accelerator"));
-            match Submission::of(line) {
-                Ok(submission) => families.entry(key).or_default().push(submission),
-                Err(error) => reasons.add(line.text("accelerator").to_owned(), &error),
-            }
-        }
-        let pairs: Vec<Pair> =
-            families.into_iter().flat_map(|(key, all)| pairs(&key, all)).collect();
         let constants = &sources(corpus).without(Some(SOURCE)).constants;
-        let rows: Vec<Result<Row>> =
-            pairs.par_iter().map(|pair| self.row(pair, constants)).collect();
-        for (pair, row) in pairs.iter().zip(rows) {
-            match row {
-                Ok(row) => outcome.rows.push(row),
-                Err(error) => reasons.add(pair.key.clone(), &error),
+        outcome.rows = self.rows(&table, constants, &mut reasons);
+        if let (false, Workload::Exchanged { .. }) = (outcome.rows.is_empty(), self.workload) {
+            let spread = self.by_others(&table, constants);
+            for row in &mut outcome.rows {
+                row.low = Some(row.predicted / (1.0 + spread));
+                row.high = Some(row.predicted * (1.0 + spread));
             }
+            outcome.notes.push(format!(
+                "half-width of the 80 % interval: {:.0} %, the median over the other benchmarks that \
+                 are described by what they exchange",
+                100.0 * spread
+            ));
         }
-        outcome.rows.sort_by(|a, b| a.group.cmp(&b.group));
         outcome.skipped = reasons.into_skipped();
         outcome
     }
@@ -158,6 +157,46 @@ fn pairs(key: &str, mut all: Vec<Submission>) -> Vec<Pair> {
 }
 
 impl Scaling {
+    fn rows(&self, table: &Table, constants: &Constants, reasons: &mut Reasons) -> Vec<Row> {
+        let mut families = BTreeMap::<String, Vec<Submission>>::new();
+        for line in table.lines().filter(|line| line.text("benchmark") == self.benchmark) {
+            let column = |name| line.text(name);
+            let key = format!("{} {} {}", column("round"), column("org"), column("accelerator"));
+            match Submission::of(line) {
+                Ok(submission) => families.entry(key).or_default().push(submission),
+                Err(error) => reasons.add(line.text("accelerator").to_owned(), &error),
+            }
+        }
+        let pairs: Vec<Pair> =
+            families.into_iter().flat_map(|(key, all)| pairs(&key, all)).collect();
+        let scored: Vec<Result<Row>> =
+            pairs.par_iter().map(|pair| self.row(pair, constants)).collect();
+        let mut rows = Vec::new();
+        for (pair, row) in pairs.iter().zip(scored) {
+            match row {
+                Ok(row) => rows.push(row),
+                Err(error) => reasons.add(pair.key.clone(), &error),
+            }
+        }
+        rows.sort_by(|a, b| a.group.cmp(&b.group));
+        rows
+    }
+
+    /// Half of an 80 % interval where little is known of the model, by the errors of the other
+    /// benchmarks of which no more is known: of each what holds 80 % of its errors, the median.
+    fn by_others(&self, table: &Table, constants: &Constants) -> f64 {
+        let others = EXCHANGED.into_iter().filter(|other| other.benchmark != self.benchmark);
+        let each: Vec<f64> = others
+            .filter_map(|other| {
+                let rows = other.rows(table, constants, &mut Reasons::default());
+                let off = |row: &Row| (row.measured / row.predicted).ln().abs();
+                let off: Vec<f64> = rows.iter().map(off).filter(|off| off.is_finite()).collect();
+                quantile(&off, 0.8).map(f64::exp_m1)
+            })
+            .collect();
+        median(&each).unwrap_or(EXCHANGED_SPREAD)
+    }
+
     fn row(&self, pair: &Pair, constants: &Constants) -> Result<Row> {
         let Pair { key, from, to } = pair;
         if from.each().min(to.each()) < 1.0 {
@@ -191,7 +230,7 @@ impl Scaling {
     }
 }
 
-/// Half of an 80 % interval where little is known of the model.
+/// Half of an 80 % interval where little is known of the model and no other benchmark tells.
 const EXCHANGED_SPREAD: f64 = 0.25;
 
 fn case(model: &str, sequence: u64, submission: &Submission) -> Result<Case> {
