@@ -86,6 +86,10 @@ impl Wish {
         let Some(model) = model else {
             return Err(InputError::new("tp x pp x cp is more than any machine has devices"));
         };
+        if devices > MOST {
+            return Err(InputError::new(format!("{devices} devices are more than any machine has"))
+                .hint(format!("{MOST} at most")));
+        }
         let data = match self.data {
             Some(data) => data,
             None if devices.is_multiple_of(model) && devices > 0 => devices / model,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foretrain_core::Result;
-use foretrain_core::stats::median;
+use foretrain_core::stats::quantile;
 use foretrain_cost::kernels::{Sustained, Width};
 use foretrain_hardware::Device;
 use foretrain_plan::step::spread::{Causes, SHIPPED};
@@ -152,7 +152,7 @@ impl Sources {
                     Some((other.name, best?))
                 };
                 let from: Vec<_> = self.all.iter().enumerate().filter_map(best).collect();
-                if let Some(value) = middle(&from) {
+                if let Some(value) = ceiling(&from) {
                     rates.set(generation, width, value);
                 }
                 found.push(Found { generation, width, from });
@@ -216,7 +216,7 @@ impl Found {
         let bits = width.bits();
         let shipped = Sustained::shipped(generation).map_or(f64::INFINITY, |all| all.at(*width));
         let what = format!("{generation} under power, {bits}-bit factors, TFLOP/s per watt");
-        let Some(value) = middle(from) else {
+        let Some(value) = ceiling(from) else {
             return format!(
                 "{what}: no other source tells, so the next width's times the ratio of the peaks; \
                  shipped {shipped:.2}"
@@ -228,9 +228,14 @@ impl Found {
     }
 }
 
-fn middle(from: &[(&'static str, f64)]) -> Option<f64> {
+/// The share of sources that stay below the ceiling.
+const GOOD_SOFTWARE: f64 = 0.75;
+
+/// What software reaches that leaves little on the table: power is a ceiling, which the libraries of
+/// some sources stay below.
+fn ceiling(from: &[(&'static str, f64)]) -> Option<f64> {
     let values: Vec<f64> = from.iter().map(|(_, best)| *best).collect();
-    median(&values)
+    quantile(&values, GOOD_SOFTWARE)
 }
 
 #[cfg(test)]
