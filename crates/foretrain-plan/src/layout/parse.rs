@@ -87,8 +87,10 @@ impl Wish {
             return Err(InputError::new("tp x pp x cp is more than any machine has devices"));
         };
         if devices > MOST {
-            return Err(InputError::new(format!("{devices} devices are more than any machine has"))
-                .hint(format!("{MOST} at most")));
+            return Err(InputError::new(format!(
+                "{devices} devices are more than any machine has"
+            ))
+            .hint(format!("{MOST} at most")));
         }
         let data = match self.data {
             Some(data) => data,

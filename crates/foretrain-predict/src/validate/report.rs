@@ -1,5 +1,6 @@
 //! What a validation run reports.
 
+use foretrain_core::Result;
 use foretrain_core::stats::median;
 use serde::Serialize;
 
@@ -70,6 +71,25 @@ pub struct SetOutcome {
     pub reference: Option<String>,
     /// What else was counted, as sentences without a stop.
     pub notes: Vec<String>,
+}
+
+impl SetOutcome {
+    /// Of what a reader found: nothing where its files are not there, the reason where they cannot be
+    /// read.
+    pub(super) fn of<T>(
+        what: &str,
+        found: Result<Option<T>>,
+        score: impl FnOnce(T) -> Self,
+    ) -> Self {
+        match found {
+            Ok(Some(found)) => score(found),
+            Ok(None) => Self::default(),
+            Err(error) => {
+                let skipped = Skipped { what: what.into(), why: error.to_string() };
+                Self { skipped: vec![skipped], ..Self::default() }
+            }
+        }
+    }
 }
 
 /// One set on one root.

@@ -59,16 +59,13 @@ impl ValidationSet for Rank {
         "s"
     }
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let mut outcome = SetOutcome::default();
-        let read = match (self.read)(corpus.root()) {
-            Ok(Some(read)) => read,
-            Ok(None) => return outcome,
-            Err(error) => {
-                outcome.skipped.push(Skipped { what: self.name.into(), why: error.to_string() });
-                return outcome;
-            }
-        };
-        outcome.skipped = read.skipped;
+        SetOutcome::of(self.name, (self.read)(corpus.root()), |read| self.rank(read, corpus))
+    }
+}
+
+impl Rank {
+    fn rank(&self, read: Read, corpus: &Corpus<'_>) -> SetOutcome {
+        let mut outcome = SetOutcome { skipped: read.skipped, ..SetOutcome::default() };
         let mut jobs = BTreeMap::<Job, Vec<Tried>>::new();
         let held_out = sources(corpus).without(Some(self.source));
         for (case, predicted) in read.cases.iter().zip(predict(&read.cases, &held_out.constants)) {

@@ -96,17 +96,15 @@ impl ValidationSet for Runs {
         self.unit
     }
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let mut outcome = SetOutcome::default();
-        let Read { mut cases, skipped } = match (self.read)(corpus.root()) {
-            Ok(Some(read)) => read,
-            Ok(None) => return outcome,
-            Err(error) => {
-                outcome.skipped.push(Skipped { what: self.name.into(), why: error.to_string() });
-                return outcome;
-            }
-        };
-        outcome.skipped = skipped;
-        outcome.reference = self.reference.map(Into::into);
+        SetOutcome::of(self.name, (self.read)(corpus.root()), |read| self.compare(read, corpus))
+    }
+}
+
+impl Runs {
+    fn compare(&self, read: Read, corpus: &Corpus<'_>) -> SetOutcome {
+        let Read { mut cases, skipped } = read;
+        let reference = self.reference.map(Into::into);
+        let mut outcome = SetOutcome { skipped, reference, ..SetOutcome::default() };
         // Stable: the first of a group stays its first.
         cases.sort_by(|a, b| a.group.cmp(&b.group));
         let held_out = sources(corpus).without(Some(self.source));

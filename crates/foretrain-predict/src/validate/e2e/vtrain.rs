@@ -15,7 +15,7 @@ use super::sources;
 use super::table::{Line, Table};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
-use crate::validate::report::{SetOutcome, Skipped};
+use crate::validate::report::SetOutcome;
 use crate::validate::roots::Root;
 
 /// Sets of the grid, in the order of the report.
@@ -61,23 +61,22 @@ impl ValidationSet for VTrain {
         "s"
     }
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let mut outcome = SetOutcome::default();
-        let cases = match self.cases(corpus.root()) {
-            Ok(Some(cases)) => cases,
-            Ok(None) => return outcome,
-            Err(error) => {
-                let what = "e2e_training.csv".into();
-                outcome.skipped.push(Skipped { what, why: error.to_string() });
-                return outcome;
-            }
-        };
+        SetOutcome::of("e2e_training.csv", self.cases(corpus.root()), |cases| {
+            self.compare(&cases, corpus)
+        })
+    }
+}
+
+impl VTrain {
+    fn compare(&self, cases: &[Case], corpus: &Corpus<'_>) -> SetOutcome {
         let held_out = sources(corpus).without(Some(SOURCE));
-        outcome.notes = held_out.notes(&cases, self.calibrated);
+        let notes = held_out.notes(cases, self.calibrated);
+        let mut outcome = SetOutcome { notes, ..SetOutcome::default() };
         if self.calibrated {
             let constants = &held_out.calibrated;
-            score_fitted(&cases, constants, |case| chosen(&case.group, &case.what), &mut outcome);
+            score_fitted(cases, constants, |case| chosen(&case.group, &case.what), &mut outcome);
         } else {
-            score(&cases, &held_out.constants, &mut outcome);
+            score(cases, &held_out.constants, &mut outcome);
         }
         outcome
     }

@@ -22,7 +22,7 @@ use super::submission::Submission;
 use super::{SOURCE, results};
 use crate::validate::ValidationSet;
 use crate::validate::corpus::Corpus;
-use crate::validate::report::{Row, SetOutcome, Skipped};
+use crate::validate::report::{Row, SetOutcome};
 
 /// One benchmark.
 pub(super) struct Scaling {
@@ -119,20 +119,18 @@ impl ValidationSet for Scaling {
         "s"
     }
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        let mut outcome = SetOutcome::default();
-        let table = match results(corpus.root()) {
-            Ok(Some(table)) => table,
-            Ok(None) => return outcome,
-            Err(error) => {
-                outcome.skipped.push(Skipped { what: self.name.into(), why: error.to_string() });
-                return outcome;
-            }
-        };
+        SetOutcome::of(self.name, results(corpus.root()), |table| self.scale(&table, corpus))
+    }
+}
+
+impl Scaling {
+    fn scale(&self, table: &Table, corpus: &Corpus<'_>) -> SetOutcome {
         let mut reasons = Reasons::default();
         let constants = &sources(corpus).without(Some(SOURCE)).constants;
-        outcome.rows = self.rows(&table, constants, &mut reasons);
+        let rows = self.rows(table, constants, &mut reasons);
+        let mut outcome = SetOutcome { rows, ..SetOutcome::default() };
         if let (false, Workload::Exchanged { .. }) = (outcome.rows.is_empty(), self.workload) {
-            let spread = self.by_others(&table, constants);
+            let spread = self.by_others(table, constants);
             for row in &mut outcome.rows {
                 row.low = Some(row.predicted / (1.0 + spread));
                 row.high = Some(row.predicted * (1.0 + spread));
