@@ -11,7 +11,6 @@ use crate::estimate::{Answer, Cost, cost, model_flops, tokens_per_sample};
 use crate::horizon::Horizon;
 use crate::layout::Layout;
 use crate::step::Job;
-use crate::times::Machine;
 
 /// What was found for a cluster and a size.
 #[derive(Clone, Debug, Serialize)]
@@ -160,7 +159,7 @@ impl Question<'_> {
 
     /// Asks a job that knows nothing yet.
     pub(super) fn with_job<T>(&self, ask: impl FnOnce(&Job<'_>) -> T) -> T {
-        let machine = Machine::new(self.cluster, self.kernels.clone()).with_factors(self.factors);
+        let machine = self.machine();
         ask(&Job::new(self.model, self.training, self.software, &machine))
     }
 
@@ -169,6 +168,6 @@ impl Question<'_> {
     /// # Errors
     /// As [`Job::answer`].
     pub fn answer(&self, layout: &Layout) -> Result<Answer> {
-        self.with_job(|job| job.answer(layout))
+        self.with_job(|job| self.ask(job, layout))
     }
 }
