@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::rank::settle;
 use super::search::{Candidate, Found, Progress, Question, search};
+use crate::calibrate::Calibrated;
 use crate::estimate::{Answer, Cost, cost, model_flops, tokens_per_sample};
 use crate::horizon::Horizon;
 use crate::layout::Layout;
@@ -33,6 +34,8 @@ pub struct Place {
     pub horizon: Option<Horizon>,
     /// What times turn into.
     pub rates: Rates,
+    /// Measured steps that its times rest on.
+    pub calibrated: Option<Calibrated>,
 }
 
 /// What a step time turns into at one place.
@@ -117,6 +120,7 @@ impl Place {
             fastest,
             winner,
             rates: Rates::of(question),
+            calibrated: question.calibrated.cloned(),
         })
     }
 
