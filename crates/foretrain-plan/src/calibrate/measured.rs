@@ -170,7 +170,8 @@ impl Raw {
             ("sequence", self.sequence.unwrap_or(1)),
         ];
         if let Some((key, _)) = zero.into_iter().find(|(_, value)| *value == 0) {
-            return Err(wrong(format!("{key} must be at least 1")));
+            return Err(wrong(format!("a step with {key} = 0 cannot be"))
+                .hint("a measured step needs gpus, batch and step_time, each above 0"));
         }
         if self.step_time <= Nanos::ZERO || self.step_time > LONGEST {
             let message = format!("a step of {} cannot be", self.step_time);
@@ -236,7 +237,7 @@ model = "gpt-3-13b"
             ("12.3s", "0s", "line 5", "cannot be"),
             ("12.3s", "90000000s", "line 5", "cannot be"),
             ("gpus = 64", "gpus = 63", "line 5", "does not divide"),
-            ("gpus = 64", "gpus = 0", "line 5", "gpus"),
+            ("gpus = 64", "gpus = 0", "line 5", "gpus = 0"),
             ("gpus = 64", "gpus = nan", "line 7", ""),
             ("gpus = 64", "gpus = 99999999999", "line 7", ""),
             ("gpus = 64", "gpu = 64", "line 7", "gpu"),
