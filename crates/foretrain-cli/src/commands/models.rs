@@ -12,7 +12,7 @@ use crate::output::Output;
 
 /// The model that a name or a file stands for.
 pub(crate) fn load(wanted: &str) -> Read<Model> {
-    foretrain::workload::load(wanted)
+    foretrain::predict::described::load(wanted)
 }
 
 /// All models known by name, or the layers of one.

@@ -120,7 +120,8 @@ impl Calibrated {
             covariance[at][at] = spread * spread;
         }
         for run in runs {
-            learn(&mut covariance, shares(&step(run, fitted.factors)?), noise);
+            let time = |factors| Ok(step(run, factors)?.time);
+            learn(&mut covariance, elasticities(fitted.factors, &time)?, noise);
         }
         let name = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
         let (cluster, factors) = (cluster.name.clone(), fitted.factors);
@@ -190,6 +191,21 @@ impl Answer {
 fn noise(after: &[f64]) -> f64 {
     let square: f64 = after.iter().map(|error| error.ln_1p().powi(2)).sum();
     (square / after.len().max(1) as f64).sqrt().max(NOISE)
+}
+
+/// By how many per cent a step grows with each factor, per per cent of it. Where launches hold kernels
+/// up, that is more of the host and less of the kernels than parts of the step tell.
+fn elasticities(at: Factors, time: &dyn Fn(Factors) -> Result<Nanos>) -> Result<[f64; 4]> {
+    const CHANGE: f64 = 1.05;
+    let base = time(at)?.secs_f64();
+    let mut found = [0.0; 4];
+    for (index, elasticity) in found.iter_mut().enumerate() {
+        let mut changed = at.to_array();
+        changed[index] *= CHANGE;
+        let ratio = time(Factors::from_array(changed))?.secs_f64() / base.max(1e-12);
+        *elasticity = ratio.max(1e-12).ln() / CHANGE.ln();
+    }
+    Ok(found)
 }
 
 /// Parts of a step that each factor is on. Bubbles are other stages' passes, and divided as these.

@@ -200,14 +200,20 @@ impl RecordedPlan {
 }
 
 impl RecordedChoice {
+    /// Who owns its step, whatever the groups: strategies have groups of their own.
+    pub fn owners(&self) -> BTreeMap<Owner, Nanos> {
+        let mut owners: BTreeMap<Owner, Nanos> = BTreeMap::new();
+        for (owner, time) in &self.outcome.breakdown.parts {
+            *owners.entry(alike(owner)).or_default() += *time;
+        }
+        owners
+    }
+
     /// What `other` spends more per step, by owner: the largest first.
     pub fn why(&self, other: &Self) -> Vec<(Owner, Nanos)> {
-        let mut both: BTreeMap<Owner, Nanos> = BTreeMap::new();
-        for (owner, time) in &other.outcome.breakdown.parts {
-            *both.entry(alike(owner)).or_default() += *time;
-        }
-        for (owner, time) in &self.outcome.breakdown.parts {
-            *both.entry(alike(owner)).or_default() -= *time;
+        let mut both = other.owners();
+        for (owner, time) in self.owners() {
+            *both.entry(owner).or_default() -= time;
         }
         let mut more: Vec<(Owner, Nanos)> =
             both.into_iter().filter(|(_, more)| *more != Nanos::ZERO).collect();
@@ -216,7 +222,7 @@ impl RecordedChoice {
     }
 }
 
-/// The owner without its group: strategies have groups of their own.
+/// The owner without its group.
 fn alike(owner: &Owner) -> Owner {
     match owner {
         Owner::ExposedCommunication { kind, .. } => {

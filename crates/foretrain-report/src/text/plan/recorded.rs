@@ -1,6 +1,9 @@
 //! The answer of `plan` for recordings as a page.
 
-use foretrain_core::Ledger;
+use std::collections::BTreeMap;
+
+use foretrain_core::{Ledger, Nanos};
+use foretrain_predict::Owner;
 use foretrain_predict::plan::{RecordedChoice, RecordedPlan};
 
 use super::PlanView;
@@ -8,7 +11,7 @@ use super::why::signed;
 use crate::text::TextStyle;
 use crate::text::estimate::money;
 use crate::text::evidence::evidence;
-use crate::text::owners::{Column, largest, owners};
+use crate::text::owners::largest;
 use crate::text::predict::{recorded, warnings};
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
@@ -162,18 +165,24 @@ fn explained(plan: &RecordedPlan, choices: &[RecordedChoice], sheet: &mut Sheet)
         sheet.paragraph("", "It is the fastest.");
         return;
     }
-    let role = |_: &str| None;
-    let column = |heading: &str, choice: &'_ RecordedChoice| (heading.to_owned(), choice.clone());
-    let both = [column("winner", best), column("asked about", asked)];
-    let columns: Vec<Column<'_>> = both
-        .iter()
-        .map(|(heading, choice)| Column {
-            heading: heading.clone(),
-            breakdown: &choice.outcome.breakdown,
-            role: &role,
-        })
-        .collect();
-    owners(&columns, sheet);
+    let (own, other) = (best.owners(), asked.owners());
+    let mut table = Table::new(&[
+        ("Owner, ms", Side::Left),
+        ("Winner", Side::Right),
+        ("Asked about", Side::Right),
+        ("Difference", Side::Right),
+    ]);
+    let mut row = |label: String, own: Nanos, other: Nanos| {
+        let cell = |time: Nanos| if time == Nanos::ZERO { "-".into() } else { ms(time) };
+        table.row(vec![label, cell(own), cell(other), signed(other - own)]);
+    };
+    for owner in own.keys().chain(other.keys().filter(|owner| !own.contains_key(owner))) {
+        let of = |owners: &BTreeMap<Owner, Nanos>| owners.get(owner).copied().unwrap_or_default();
+        row(owner.describe(), of(&own), of(&other));
+    }
+    row("step".into(), best.outcome.step_time.value, asked.outcome.step_time.value);
+    table.keep_whole([1, 2, 3]);
+    sheet.table(table);
 }
 
 /// How many choices there are and why some are missing.
