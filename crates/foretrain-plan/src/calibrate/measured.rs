@@ -51,7 +51,8 @@ pub struct MeasuredStep {
 pub fn read_steps(path: &Path) -> Result<MeasuredSteps> {
     let text = read_text(path)?;
     let is_table = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-    let steps = if is_table { table::parse(&text) } else { MeasuredSteps::parse(&text) };
+    let steps =
+        if is_table { MeasuredSteps::parse_table(&text) } else { MeasuredSteps::parse(&text) };
     steps.map_err(|error| error.in_file(path))
 }
 
@@ -131,6 +132,14 @@ impl MeasuredSteps {
             steps.push(raw.check(place)?);
         }
         Self { cluster: file.cluster, steps }.checked()
+    }
+
+    /// Reads the text of a table with commas, whose first line names its columns.
+    ///
+    /// # Errors
+    /// As [`read_steps`].
+    pub fn parse_table(text: &str) -> Result<Self> {
+        table::parse(text)
     }
 
     /// The steps, if their number is one that can be fitted to.

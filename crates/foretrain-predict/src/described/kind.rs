@@ -96,14 +96,6 @@ fn is_reduction(name: &str) -> bool {
     is_pool || matches!(name, "mean" | "sum" | "amax" | "max" | "min")
 }
 
-/// Kinds whose first use reads the sample itself, before anything was computed from it.
-pub(super) fn starts_from_data(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Linear | Kind::Product { .. } | Kind::Convolution | Kind::Embedding | Kind::Bag
-    )
-}
-
 /// What moves no data: other shapes of the same memory, and memory that is not yet written.
 pub(super) fn is_view(name: &str) -> bool {
     let name = name.trim_start_matches("aten::");
@@ -168,6 +160,8 @@ impl Kind {
         })
     }
 
+    /// Whether it trains something, so that what else it reads is the sample, though nothing was
+    /// computed from it yet.
     pub(super) const fn has_weight(self) -> bool {
         self.weight().is_some()
     }
@@ -210,7 +204,9 @@ fn scale<'a>(
     is_data: &dyn Fn(&Operand) -> bool,
 ) -> Vec<(&'static str, &'a Operand)> {
     let width = operator.outputs.first().and_then(|output| output.shape.last());
-    let is_scale = matches!(operator.name.as_str(), "aten::mul" | "aten::add");
+    // A vector beside a vector weighs samples.
+    let is_scale = matches!(operator.name.as_str(), "aten::mul" | "aten::add")
+        && operator.outputs.first().is_some_and(|output| output.shape.len() >= 2);
     let fits = |operand: &&Operand| {
         operand.shape.len() == 1 && operand.shape.last() == width && operand.elements > 1
     };

@@ -111,7 +111,7 @@ fn operation(
         Kind::Each(what) => return each(what),
         Kind::Both { .. } => product.map(|product| {
             let kind = OpKind::Linear { inputs: product.inner, outputs: product.columns };
-            (kind, Some((product.count * product.rows).div_ceil(batch)))
+            (kind, Some(product.count.saturating_mul(product.rows).div_ceil(batch)))
         }),
         _ => shaped(call, batch),
     };
@@ -142,8 +142,7 @@ fn shaped(call: &Call<'_>, batch: u64) -> Option<(OpKind, Option<u64>)> {
             (OpKind::BatchNorm { channels, places }, Some(1))
         }
         Kind::Norm { is_rms, .. } => {
-            let width = weight
-                .map_or_else(|| data.shape.last().copied(), |own| Some(own.iter().product()))?;
+            let width = weight.map_or_else(|| data.shape.last().copied(), |own| across(own))?;
             let norm = if is_rms { Norm::Rms } else { Norm::Layer };
             (OpKind::Norm { norm, width }, rows(width))
         }
@@ -168,11 +167,16 @@ fn shaped(call: &Call<'_>, batch: u64) -> Option<(OpKind, Option<u64>)> {
     })
 }
 
+/// Numbers of these extents.
+fn across(extents: &[u64]) -> Option<u64> {
+    extents.iter().try_fold(1_u64, |all, n| all.checked_mul(*n))
+}
+
 /// One-dimensional filters get a height of 1; the depth of three-dimensional ones goes with it.
 fn convolution(data: &[u64], filter: &[u64], output: &[u64]) -> Option<OpKind> {
     let plane = |sides: &[u64]| -> Option<(u64, u64)> {
         let (last, first) = sides.split_last()?;
-        Some((first.iter().product(), *last))
+        Some((across(first)?, *last))
     };
     let (&outputs, &per_group, &inputs) = (filter.first()?, filter.get(1)?, data.get(1)?);
     let (from, to) = (*data.last()?, *output.last()?);

@@ -31,9 +31,15 @@ pub fn load(wanted: &str) -> Result<Model> {
         return foretrain_workload::load(wanted);
     }
     let (operators, _) = read_operators(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.split('.').next().unwrap_or("model");
-    of_operators(&operators, name).map_err(|error| error.in_file(path))
+    of_operators(&operators, &stem(path)).map_err(|error| error.in_file(path))
+}
+
+/// The file's name without the endings of its kind and packing.
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    [".gz", ".zst", ".json", ".et"]
+        .into_iter()
+        .fold(name, |name, ending| name.strip_suffix(ending).map_or(name.clone(), str::to_owned))
 }
 
 /// Whether a file is an execution trace, by its content.

@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(scores.numbers(), 24 * 128 * 128);
         let found = scores.attention(&values, 2).unwrap();
         assert_eq!((found.heads, found.head_dim, found.value_dim), (12, 64, 64));
-        assert!(values.attention(&scores, 2).is_none());
+        assert!(scores.attention(&scores, 2).is_none());
         assert!(Product::of(&[4], &[4, 4]).is_none());
     }
 }

@@ -108,9 +108,9 @@ fn parameters_and_attention_are_found() {
     assert_eq!(ops.len(), 8, "{:?}", ops.iter().map(|op| &op.name).collect::<Vec<_>>());
     let head = ops.iter().rfind(|op| matches!(op.kind, OpKind::Linear { .. })).unwrap();
     assert!(head.tied && head.parameters() == 0);
-    // Per sample: products of linear layers, and of attention.
+    // Per sample: products of linear layers and of attention, and eight a number of the norm.
     let linear = 2.0 * 8.0 * (16.0 * 48.0 + 16.0 * 16.0 + 16.0 * 32.0);
-    let work = linear + 2.0 * 2.0 * 4.0 * 8.0 * 8.0 * 4.0;
+    let work = linear + 2.0 * 2.0 * 4.0 * 8.0 * 8.0 * 4.0 + 8.0 * 8.0 * 16.0;
     assert!((model.forward(None).get() - work).abs() < 1.0, "{}", model.forward(None).get());
     assert!(model.assumptions[0].contains("2 samples"), "{:?}", model.assumptions);
     assert!(model.assumptions[1].contains("no gradients"), "{:?}", model.assumptions);

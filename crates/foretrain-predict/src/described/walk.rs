@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foretrain_ingest::execution_trace::{Operand, Operator};
 
-use super::kind::{Kind, is_view, kind, starts_from_data};
+use super::kind::{Kind, is_view, kind};
 use super::weights::Weights;
 
 /// One operation of a forward pass.
@@ -55,6 +55,7 @@ impl<'a> Pass<'a> {
         let passes = steps.iter().map(|roots| Walk::new(&tree).pass(roots));
         let mut pass = passes.max_by_key(|pass| pass.calls.len()).unwrap_or_default();
         pass.keep_one_iteration();
+        pass.end_with_loss();
         let gradients = operators.iter().filter(|operator| operator.name == GRADIENT);
         let elements = |operator: &Operator| operator.inputs.first()?.first().map(|of| of.elements);
         pass.gradients = gradients.filter_map(elements).reduce(u64::saturating_add);
@@ -79,6 +80,16 @@ impl<'a> Pass<'a> {
         };
         if let Some(period) = (1..=keys.len() / 2).find(is_period) {
             self.calls.truncate(weighted[period]);
+        }
+    }
+
+    /// What follows a loss and trains nothing is no part of the model.
+    fn end_with_loss(&mut self) {
+        let loss = self.calls.iter().rposition(|call| call.kind == Kind::Loss);
+        if let Some(at) =
+            loss.filter(|at| !self.calls[at + 1..].iter().any(|call| call.kind.has_weight()))
+        {
+            self.calls.truncate(at + 1);
         }
     }
 
@@ -206,7 +217,7 @@ impl<'a, 't> Walk<'a, 't> {
         let reads = self.reads(operator);
         let known = kind(operator, &|operand| self.is_data(operand));
         let taken = match known {
-            Some(kind) if !reads.is_empty() || starts_from_data(&kind) => kind,
+            Some(kind) if !reads.is_empty() || kind.has_weight() => kind,
             Some(_) => return false,
             // Anything else that ends here and works on the sample.
             None if is_leaf && !reads.is_empty() && is_work(operator) => {
@@ -277,5 +288,10 @@ enum Visit {
 /// Whether an operator moves or computes numbers.
 fn is_work(operator: &Operator) -> bool {
     let made: u64 = operator.outputs.iter().map(|output| output.elements).max().unwrap_or(0);
-    operator.name.starts_with("aten::") && !is_view(&operator.name) && made > 1
+    // A conversion that has nothing to convert hands its input on.
+    let storage = |operands: &[Operand]| operands.first().map(|operand| operand.storage);
+    let same =
+        operator.inputs.first().and_then(|input| storage(input)) == storage(&operator.outputs);
+    let hands_on = is_view(&operator.name) || (same && !operator.name.ends_with('_'));
+    operator.name.starts_with("aten::") && !hands_on && made > 1
 }

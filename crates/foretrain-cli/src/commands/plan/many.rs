@@ -86,6 +86,14 @@ pub(super) fn run(
     hardware: &[PathBuf],
     output: &Output,
 ) -> Result<Answer> {
+    if let Some(steps) = &measured.measured {
+        return Err(InputError::new(
+            "--measured is of no use to scenarios: each has a job of its own",
+        )
+        .in_file(steps)
+        .hint("plan with it one by one, or give measured kernels: --kernels")
+        .into());
+    }
     let study = study(file)?;
     let mut named = Named { catalogue: catalogue(hardware)?, measured: measured.read()? };
     let stages = Stages::new(output.progress());
