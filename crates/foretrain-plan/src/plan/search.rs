@@ -58,7 +58,10 @@ impl<'a> Question<'a> {
 
     /// A step's time with its interval.
     pub(crate) fn time(&self, step: &Step) -> Estimate<Nanos> {
-        self.calibrated.map_or_else(|| step.estimate(), |calibrated| calibrated.estimate(step))
+        self.calibrated.map_or_else(
+            || step.estimate(),
+            |calibrated| calibrated.estimate(&self.model.name, step),
+        )
     }
 
     /// Everything about one layout, asked of `job`, whose machine is the [question's](Self::machine).
@@ -66,7 +69,7 @@ impl<'a> Question<'a> {
     /// # Errors
     /// As [`Job::answer`].
     pub fn ask(&self, job: &Job<'_>, layout: &Layout) -> Result<Answer> {
-        Ok(job.answer(layout)?.measured(self.calibrated, self.kernels))
+        Ok(job.answer(layout)?.measured(self.calibrated, &self.model.name, self.kernels))
     }
 }
 

@@ -13,6 +13,7 @@ mod weights;
 
 use std::path::{Path, PathBuf};
 
+use foretrain_core::diagnostics::{Finding, Severity};
 use foretrain_core::{InputError, Result};
 use foretrain_ingest::execution_trace::Operator;
 use foretrain_ingest::{FileKind, discover, read_operators};
@@ -30,8 +31,20 @@ pub fn load(wanted: &str) -> Result<Model> {
     if !path.is_file() || !is_execution_trace(path) {
         return foretrain_workload::load(wanted);
     }
-    let (operators, _) = read_operators(path)?;
-    of_operators(&operators, &stem(path)).map_err(|error| error.in_file(path))
+    let (operators, ledger) = read_operators(path)?;
+    let mut model = of_operators(&operators, &stem(path)).map_err(|error| error.in_file(path))?;
+    let grave =
+        |finding: &&Finding| matches!(finding.severity, Severity::Warning | Severity::Dropped);
+    model.assumptions.extend(
+        ledger.findings().filter(grave).map(|finding| {
+            format!("in the trace, {}: {}", counted(finding.count), finding.message)
+        }),
+    );
+    Ok(model)
+}
+
+fn counted(times: u64) -> String {
+    if times == 1 { "once".into() } else { format!("{times} times") }
 }
 
 /// The file's name without the endings of its kind and packing.

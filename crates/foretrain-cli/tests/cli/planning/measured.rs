@@ -101,6 +101,7 @@ fn mistakes_in_the_file_have_their_place() {
         ("tp=2", "tp=3", "line 1 of DIR/s.toml", "does not divide"),
         ("gpus = 8", "gpus = nan", "line 3 of DIR/s.toml", ""),
         ("gpus = 8", "gpus = 512", "line 1 of DIR/s.toml", "hint"),
+        ("1s", "1ns", "line 1 of DIR/s.toml", "unit"),
         ("batch = 64", "batch = 7", "line 1 of DIR/s.toml", "hint"),
         ("batch = 64", "batches = 64", "line 4 of DIR/s.toml", "batch"),
         ("[[step]]", "software = \"torch\"\n[[step]]", "line 2 of DIR/s.toml", "hint"),
