@@ -13,7 +13,7 @@ mod weights;
 
 use std::path::{Path, PathBuf};
 
-use foretrain_core::diagnostics::{Finding, Severity};
+use foretrain_core::diagnostics::{Diagnostic, Severity};
 use foretrain_core::{InputError, Result};
 use foretrain_ingest::execution_trace::Operator;
 use foretrain_ingest::{FileKind, discover, read_operators};
@@ -34,7 +34,7 @@ pub fn load(wanted: &str) -> Result<Model> {
     let (operators, ledger) = read_operators(path)?;
     let mut model = of_operators(&operators, &stem(path)).map_err(|error| error.in_file(path))?;
     let grave =
-        |finding: &&Finding| matches!(finding.severity, Severity::Warning | Severity::Dropped);
+        |finding: &&Diagnostic| matches!(finding.severity, Severity::Warning | Severity::Dropped);
     model.assumptions.extend(
         ledger.findings().filter(grave).map(|finding| {
             format!("in the trace, {}: {}", counted(finding.count), finding.message)

@@ -26,18 +26,16 @@ pub(super) fn subject(asked: &Search, output: &Output) -> Result<Subject> {
     let subject = if path.is_file() {
         if is_recording(path) { Subject::Recording } else { Subject::Model }
     } else if path.is_dir() || name.contains(['*', '?', '[']) {
-        match models::load(name) {
-            Ok(model) if path.is_dir() && is_recording(path) => {
-                let (name, model) = (path.display(), model.name);
-                output.note(&format!(
-                    "{name} is a model ({model}) and a directory of recordings: the model is planned; \
-                     name the files in it to plan from them"
-                ));
-                Subject::Model
-            }
-            Ok(_) => Subject::Model,
-            Err(_) => Subject::Recording,
+        // A description that cannot be read is an error, and no recording.
+        let is_model = path.join("config.json").is_file() || models::load(name).is_ok();
+        if is_model && is_recording(path) {
+            let name = path.display();
+            output.note(&format!(
+                "{name} is a model and a directory of recordings: the model is planned; name the \
+                 files in it to plan from them"
+            ));
         }
+        if is_model { Subject::Model } else { Subject::Recording }
     } else if looks_like_a_trace(path) {
         let error = InputError::io(&std::io::ErrorKind::NotFound.into(), path);
         return Err(error.into());

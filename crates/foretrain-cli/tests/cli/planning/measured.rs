@@ -37,7 +37,7 @@ fn a_machine_that_is_slower_by_a_fifth_is_met_on_another_layout() {
     let file = write(home.path(), "steps.toml", steps(1.2));
     let (plain, calibrated) = (ask(OTHER, &[]), ask(OTHER, &["--measured", text(&file)]));
     let ratio = step(&calibrated, "value_ns") / step(&plain, "value_ns");
-    assert!((ratio / 1.2 - 1.0).abs() < 0.04, "{ratio}");
+    assert!((ratio / 1.2 - 1.0).abs() < 0.05, "{ratio}");
     // The interval narrows, but not below what a good model leaves.
     let width = |document: &Value| step(document, "high_ns") / step(document, "low_ns");
     assert!(width(&calibrated) < width(&plain), "{} of {}", width(&calibrated), width(&plain));

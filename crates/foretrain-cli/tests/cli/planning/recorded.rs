@@ -95,7 +95,7 @@ fn options_are_of_use_to_what_is_planned() {
     let said = refused(TINY, "--explain zero-9");
     assert!(said.contains("zero-9"), "{said}");
     let said = refused("llama-3-8b --batch 8", "--explain tpp=2");
-    assert!(said.contains("--explain") && said.contains("did you mean"), "{said}");
+    assert!(said.contains("did you mean"), "{said}");
 }
 
 #[test]
@@ -123,8 +123,7 @@ fn what_is_neither_is_refused() {
 #[test]
 fn a_model_goes_before_a_recording() {
     let directory = tempfile::tempdir().unwrap();
-    let config =
-        r#"{"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 512}"#;
+    let config = r#"{"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 128, "vocab_size": 512}"#;
     write(directory.path(), "config.json", config);
     let trace = crate::support::root().join(TINY).join("rank0.json.gz");
     std::fs::copy(trace, directory.path().join("rank0.json.gz")).unwrap();
