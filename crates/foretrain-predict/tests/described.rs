@@ -9,7 +9,7 @@ fn data() -> Option<PathBuf> {
     let near = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     let found = given.unwrap_or(near);
     if !found.join("traces").is_dir() {
-        eprintln!("skipped: no data set (set FORETRAIN_DATA)");
+        println!("skipped: no execution traces (set FORETRAIN_DATA)");
         return None;
     }
     Some(found)

@@ -93,7 +93,7 @@ impl Calibrated {
         let step = |run: &Run<'_>, factors: Factors| -> Result<Step> {
             let machine = Machine::new(cluster, kernels.clone()).with_factors(factors);
             let job = Job::new(run.model, &run.training, &run.software, &machine);
-            Ok(job.lay(&run.layout)?.step()?)
+            job.step(&run.layout)
         };
         let placed = |error: InputError, run: &Run<'_>| error.at(&run.place).in_file(source);
         for run in runs {

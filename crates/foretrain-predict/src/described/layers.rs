@@ -142,7 +142,7 @@ fn shaped(call: &Call<'_>, batch: u64) -> Option<(OpKind, Option<u64>)> {
             (OpKind::BatchNorm { channels, places }, Some(1))
         }
         Kind::Norm { is_rms, .. } => {
-            let width = weight.map_or_else(|| data.shape.last().copied(), |own| across(own))?;
+            let width = weight.map_or_else(|| data.shape.last().copied(), across)?;
             let norm = if is_rms { Norm::Rms } else { Norm::Layer };
             (OpKind::Norm { norm, width }, rows(width))
         }

@@ -122,14 +122,14 @@ fn mistakes_in_the_file_have_their_place() {
 
 /// A sweep in which the A100's products take a tenth longer than shipped.
 fn kernels(home: &Path) -> std::path::PathBuf {
-    let (sweep, file) = (home.join("sweep.csv"), home.join("kernels.toml"));
+    let file = home.join("kernels.toml");
     let rows = "gpu,dtype,m,n,k,time_us\n\
                 NVIDIA A100-SXM4-80GB,bf16,4096,4096,4096,800\n\
                 NVIDIA A100-SXM4-80GB,bf16,8192,4096,4096,1600\n\
                 NVIDIA A100-SXM4-80GB,bf16,8192,8192,8192,6400\n\
                 NVIDIA A100-SXM4-80GB,bf16,2048,4096,4096,400\n\
                 NVIDIA A100-SXM4-80GB,bf16,2048,8192,2048,400\n";
-    std::fs::write(&sweep, rows).unwrap();
+    let sweep = write(home, "sweep.csv", rows);
     answer(&["calibrate", "kernels", text(&sweep), "-o", text(&file)]);
     file
 }
