@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::{LAB, MODEL, document, words};
 use crate::support::{answer, complaint, run, text, write};
 
-/// Layouts that are measured, and one that is not.
+/// Layouts that are measured, one that is not, and one much like them.
 const MEASURED: [&str; 3] = ["zero=1,mbs=8", "tp=2,zero=1,sp,mbs=4", "pp=2,zero=1,mbs=2"];
 const OTHER: &str = "tp=4,zero=1,sp,mbs=4";
+const NEAR: &str = "zero=1,mbs=4";
 
 fn ask(layout: &str, rest: &[&str]) -> Value {
     let line = format!("estimate {MODEL} --on {LAB} --gpus 8 --batch 64 --parallel {layout}");
@@ -38,10 +39,12 @@ fn a_machine_that_is_slower_by_a_fifth_is_met_on_another_layout() {
     let (plain, calibrated) = (ask(OTHER, &[]), ask(OTHER, &["--measured", text(&file)]));
     let ratio = step(&calibrated, "value_ns") / step(&plain, "value_ns");
     assert!((ratio / 1.2 - 1.0).abs() < 0.05, "{ratio}");
-    // The interval narrows, but not below what a good model leaves.
+    // Of a layout that spends its time as the measured ones the interval narrows, but not below what
+    // a good model leaves; of one that communicates more it stays.
     let width = |document: &Value| step(document, "high_ns") / step(document, "low_ns");
-    assert!(width(&calibrated) < width(&plain), "{} of {}", width(&calibrated), width(&plain));
-    assert!(width(&calibrated) > 1.1, "{}", width(&calibrated));
+    assert!(width(&calibrated) <= width(&plain) * 1.005);
+    let near = [ask(NEAR, &[]), ask(NEAR, &["--measured", text(&file)])].map(|one| width(&one));
+    assert!(near[1] < 0.97 * near[0] && near[1] > 1.1, "{near:?}");
     let rows = calibrated["calibrated"]["steps"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     for row in rows {

@@ -193,14 +193,19 @@ fn searched(plan: &RecordedPlan, sheet: &mut Sheet) {
         "",
         &format!("{looked_at} looked at on {}: {simulated} simulated.", plan.cluster),
     );
-    // The same reason at every size is given once.
-    let mut said: Vec<&(String, String)> = Vec::new();
-    for left_out in &plan.left_out {
-        if !said.contains(&left_out) {
-            said.push(left_out);
-            let (strategy, reason) = (name(&left_out.0, STRATEGY), name(&left_out.1, 300));
-            sheet.paragraph("- ", &format!("not {strategy}: {reason}"));
+    // A reason is given once, with all that it holds for at any size.
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (strategy, reason) in &plan.left_out {
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, all)) if all.contains(&strategy.as_str()) => {}
+            Some((_, all)) => all.push(strategy),
+            None => reasons.push((reason, vec![strategy])),
         }
+    }
+    for (reason, strategies) in reasons {
+        let strategies: Vec<String> =
+            strategies.iter().map(|strategy| name(strategy, STRATEGY)).collect();
+        sheet.paragraph("- ", &format!("not {}: {}", strategies.join(", "), name(reason, 300)));
     }
 }
 
