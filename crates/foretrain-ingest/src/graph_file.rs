@@ -9,9 +9,10 @@ use foretrain_core::{Bytes, InputError, Ledger, Result, Severity};
 use foretrain_graph::{Limits, StepGraph};
 use rustc_hash::FxHashSet;
 
+use crate::execution_trace::Operator;
 use crate::options::ReadOptions;
 use crate::read::Progress;
-use crate::source::{FileKind, TraceFile, open};
+use crate::source::{FileKind, TraceFile, discover, open};
 use crate::{chakra, execution_trace};
 
 /// What a file tells of the rank that it was recorded on.
@@ -96,6 +97,21 @@ pub(crate) fn read_graph(
         refuse_damage(&ledger, &file.path)?;
     }
     Ok((found, ledger))
+}
+
+/// The operators of a PyTorch execution trace, plain or packed, and what reading it met.
+///
+/// # Errors
+/// If the file cannot be read or is no such trace.
+pub fn read_operators(path: &Path) -> Result<(Vec<Operator>, Ledger)> {
+    let mut ledger = Ledger::new();
+    let (files, _) = discover(&[path.to_path_buf()])?;
+    let Some(file) = files.into_iter().find(|file| file.kind == FileKind::ExecutionTrace) else {
+        return Err(InputError::new("no PyTorch execution trace").in_file(path));
+    };
+    let text = whole_text(&file, &ReadOptions::default(), &|_| Ok(()), &|_| {}, &mut ledger)?;
+    let operators = execution_trace::operators(&text, &path.display().to_string(), &mut ledger)?;
+    Ok((operators, ledger))
 }
 
 /// The uncompressed content. A stream that breaks gives what came before, with a warning.

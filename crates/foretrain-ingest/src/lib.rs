@@ -26,7 +26,7 @@ mod read;
 pub mod source;
 
 pub use gate::Hold;
-pub use graph_file::{GraphFile, ReadGraph, StatedRank};
+pub use graph_file::{GraphFile, ReadGraph, StatedRank, read_operators};
 pub use load::{Loaded, load, load_each};
 pub use options::{Cancel, ReadOptions};
 pub use read::{Progress, read_ranks, read_trace, read_trace_bytes};

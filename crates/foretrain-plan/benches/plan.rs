@@ -8,7 +8,7 @@ use foretrain_hardware::Catalogue;
 use foretrain_plan::graph::Detail;
 use foretrain_plan::pipeline::{Durations, evaluate, orders};
 use foretrain_plan::plan::{Question, Space, layouts, search};
-use foretrain_plan::times::{Factors, Machine};
+use foretrain_plan::times::Machine;
 use foretrain_plan::{Job, Optimiser, Precision, Schedule, Software, Training, Wish};
 
 fn training(global_batch: u64, sequence: u64) -> Training {
@@ -43,7 +43,7 @@ fn plans(criterion: &mut Criterion) {
                     software: &software,
                     cluster: &cluster,
                     kernels: &kernels,
-                    factors: Factors::default(),
+                    calibrated: None,
                     devices,
                     space: &space,
                     memory: None,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::check::check_layout;
 use crate::layout::{Layout, Recompute, Sharding};
 use crate::memory::{Fit, StageMemory};
-use crate::plan::Space;
+use crate::plan::{Question, Space};
 use crate::step::Job;
 
 /// One change, and what comes of it.
@@ -25,24 +25,24 @@ pub struct Advice {
 }
 
 /// Single changes to a layout after which it fits, fastest first.
-pub fn advice(job: &Job<'_>, layout: &Layout) -> Vec<Advice> {
+pub fn advice(question: &Question<'_>, job: &Job<'_>, layout: &Layout) -> Vec<Advice> {
     let mut all: Vec<Advice> = changes(job, layout)
         .into_iter()
-        .filter_map(|(change, layout)| judge(job, change, layout))
+        .filter_map(|(change, layout)| judge(question, job, change, layout))
         .filter(|advice| advice.fit != Fit::No)
         .collect();
     all.sort_by_key(|advice| (advice.time.value, advice.memory));
     all
 }
 
-fn judge(job: &Job<'_>, change: String, layout: Layout) -> Option<Advice> {
+fn judge(question: &Question<'_>, job: &Job<'_>, change: String, layout: Layout) -> Option<Advice> {
     let cluster = job.machine.cluster();
     check_layout(&layout, job.model, job.training, cluster).ok()?;
     let laid = job.lay(&layout).ok()?;
     let memory = laid.memory().ok()?;
     let fullest = memory.iter().max_by_key(|stage| stage.used.value)?;
     let fit = memory.iter().map(StageMemory::fits).max()?;
-    let (time, memory) = (laid.step().ok()?.estimate(), fullest.used.value);
+    let (time, memory) = (question.time(&laid.step().ok()?), fullest.used.value);
     drop(laid);
     Some(Advice { change, time, memory, fit, layout })
 }

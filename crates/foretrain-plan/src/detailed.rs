@@ -4,6 +4,7 @@ use foretrain_core::{Bytes, FlopRate, Result};
 use serde::Serialize;
 
 use crate::advice::{Advice, advice};
+use crate::calibrate::Calibrated;
 use crate::estimate::Answer;
 use crate::horizon::Horizon;
 use crate::layout::Layout;
@@ -32,6 +33,8 @@ pub struct Detailed {
     pub software: String,
     /// What is trained.
     pub training: Training,
+    /// Measured steps that its times rest on.
+    pub calibrated: Option<Calibrated>,
     /// The estimate.
     pub answer: Answer,
     /// How the stages of a pipeline take turns.
@@ -64,7 +67,7 @@ pub fn detailed(
     tokens: Option<f64>,
 ) -> Result<Detailed> {
     let Question { model, training, software, cluster, .. } = *question;
-    let answer = job.answer(layout)?;
+    let answer = question.ask(job, layout)?;
     let rhythm = job.lay(layout)?.rhythm(&answer.step)?;
     let remedies =
         (answer.fit() == Fit::No).then(|| remedies(question, job, layout)).transpose()?;
@@ -77,6 +80,7 @@ pub fn detailed(
         peak: cluster.node.device.peak(training.precision.compute).map(FlopRate::get),
         software: software.name.clone(),
         training: training.clone(),
+        calibrated: question.calibrated.cloned(),
         rhythm,
         horizon: tokens.and_then(|tokens| answer.horizon(tokens)),
         remedies,
@@ -85,7 +89,7 @@ pub fn detailed(
 }
 
 fn remedies(question: &Question<'_>, job: &Job<'_>, layout: &Layout) -> Result<Remedies> {
-    let changes = advice(job, layout);
+    let changes = advice(question, job, layout);
     if !changes.is_empty() {
         return Ok(Remedies { changes, plan: None, nearest: None });
     }

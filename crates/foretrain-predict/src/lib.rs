@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod breakdown;
 pub mod collectives;
+pub mod described;
 mod devices;
 pub mod inspect;
 pub mod inspect_graph;

@@ -17,6 +17,7 @@
 //! shared out in proportion to work.
 
 pub mod architecture;
+mod chain;
 mod graph;
 pub mod hugging_face;
 mod library;
@@ -27,6 +28,7 @@ pub mod onnx;
 mod profile;
 pub mod spec;
 
+pub use chain::Chain;
 pub use graph::{StepTimes, step_graph};
 pub use library::{Known, library, named};
 pub use load::load;

@@ -54,7 +54,9 @@ fn read(path: &Path) -> Result<Model> {
             spec::parse(&text, name)
         }
     } else {
-        onnx::parse(file, name)
+        onnx::parse(file, name).map_err(|error| {
+            error.hint("models are described by a config.json, TOML, ONNX or an execution trace")
+        })
     };
     model.map_err(|error| error.in_file(path))
 }

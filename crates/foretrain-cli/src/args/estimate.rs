@@ -6,6 +6,7 @@ use clap::Args;
 use foretrain::plan::Wish;
 
 use super::job::JobArgs;
+use super::measured::MeasuredArgs;
 use super::{planning, values};
 use crate::commands::estimate::Options;
 
@@ -26,7 +27,7 @@ cp-method (ring, all-gather, ulysses) and order=tp-cp-dp-pp. Replicas take what 
 docs/estimate.md explains the figures. Exit code 1 says that the layout does not fit into memory.")]
 pub(super) struct Estimate {
     /// A model by name (llama-3-8b), or a file that describes one: a config.json of Hugging Face,
-    /// TOML or ONNX.
+    /// TOML, ONNX or a PyTorch execution trace.
     #[arg(value_name = "MODEL")]
     model: String,
     /// Cluster or node type (see `foretrain hardware list`), or a catalogue file that defines it.
@@ -40,6 +41,8 @@ pub(super) struct Estimate {
     parallel: Wish,
     #[command(flatten)]
     job: JobArgs,
+    #[command(flatten)]
+    measured: MeasuredArgs,
     /// US dollars per GPU and hour [default: the catalogue's list price].
     #[arg(long, value_name = "USD", value_parser = values::positive)]
     price: Option<f64>,
@@ -72,6 +75,7 @@ impl From<Estimate> for Options {
             explain: args.explain,
             timeline: args.timeline,
             graph: args.graph,
+            measured: args.measured.into(),
             hardware: args.hardware,
         }
     }

@@ -3,11 +3,14 @@
 mod calibrate;
 mod collectives;
 mod estimate;
+mod given;
 mod job;
+mod measured;
 mod plan;
 mod planning;
 mod primitives;
 mod read;
+mod recorded;
 mod scaling;
 mod values;
 mod varuna;
@@ -18,7 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{CommandFactory, Parser, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub(crate) use scaling::as_argument;
 
@@ -80,11 +83,19 @@ const STYLES: Styles = Styles::styled()
 /// The arguments of this process. On `Err` the process is to end with that code: help was shown,
 /// or what is wrong with the usage.
 pub(crate) fn parse() -> Result<(Common, Command), ExitCode> {
-    let cli = Cli::try_parse().map_err(|error| {
-        // Nobody is left to tell if this fails.
-        let _ = error.print();
-        ExitCode::from(if error.use_stderr() { 2 } else { 0 })
-    })?;
+    let (mut cli, matches) = Cli::command()
+        .try_get_matches()
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))
+        .map_err(|error| {
+            // Nobody is left to tell if this fails.
+            let _ = error.print();
+            ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+        })?;
+    if let (verbs::Verb::Plan(plan), Some(matches)) =
+        (&mut cli.verb, matches.subcommand_matches("plan"))
+    {
+        plan.given = given::given::<plan::Plan>(matches);
+    }
     let colour = match cli.global.color {
         When::Auto => Colour::Auto,
         When::Always => Colour::Always,

@@ -7,6 +7,8 @@ use foretrain::plan::scenario::Shard;
 use foretrain::plan::{Schedule, Wish};
 
 use super::job::JobArgs;
+use super::measured::MeasuredArgs;
+use super::recorded::RecordedArgs;
 use super::{planning, values};
 use crate::commands::plan::{Action, MemoryLimit, Options, Price, Search};
 
@@ -16,6 +18,7 @@ Examples:
   foretrain plan llama-3-8b --on dgx-h100 --gpus 64 --batch 256
   foretrain plan llama-3-70b --on dgx-h100 --on dgx-a100 --gpus 256,512 --batch 1024 \\
       --tokens 2T --by 60d --price dgx-h100=2.5 --price dgx-a100=1.3
+  foretrain plan traces/ --on dgx-a100 --gpus 16,64 --replica-batch 32 --explain zero-1
   foretrain plan gpt-3-1.3b --on dgx-a100 --gpus 8 --batch 256 --pin pp=1 --explain pp=8,mbs=1
   foretrain plan llama-3-8b --on dgx-h100 --gpus 8..512 --batch 512 --write-scenarios study.jsonl
   foretrain plan --scenarios study.jsonl --shard 3/8 --out rows-3.jsonl
@@ -26,9 +29,9 @@ files and how to spread scenarios over machines. Ctrl-C ends a search with the b
 code 1 says that nothing fits.")]
 pub(super) struct Plan {
     /// A model by name (llama-3-8b), or a file that describes one: a config.json of Hugging Face,
-    /// TOML or ONNX.
+    /// TOML, ONNX, a PyTorch execution trace; or recordings of a job, as predict takes them.
     #[arg(value_name = "MODEL", required_unless_present = "scenarios")]
-    model: Option<String>,
+    subject: Vec<String>,
     /// Cluster or node type (see `foretrain hardware list`), or a catalogue file that defines it; may
     /// be given several times.
     #[arg(long, value_name = "CLUSTER", required_unless_present = "scenarios")]
@@ -50,8 +53,8 @@ pub(super) struct Plan {
     /// Layouts to list.
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Put this layout beside the winner, also one that does not fit.
-    #[arg(long, value_name = "LAYOUT", value_parser = planning::text_of::<Wish>)]
+    /// Put this layout beside the winner, also one that does not fit; of a recording, this strategy.
+    #[arg(long, value_name = "LAYOUT")]
     explain: Option<String>,
     /// Tokens (or samples) to finish, as in 2T: the cheapest way over all clusters and sizes.
     #[arg(long, value_name = "N", value_parser = planning::amount)]
@@ -63,11 +66,15 @@ pub(super) struct Plan {
     /// [default: the catalogue's list price].
     #[arg(long, value_name = "NAME=USD", value_parser = planning::price)]
     price: Vec<Price>,
+    #[command(flatten)]
+    measured: MeasuredArgs,
+    #[command(flatten)]
+    recorded: RecordedArgs,
     /// Write what was asked as scenarios, one for each cluster and size, instead of planning.
     #[arg(long, value_name = "FILE", help_heading = "Many plans", conflicts_with = "scenarios")]
     write_scenarios: Option<PathBuf>,
     /// Plan for each scenario of a file; rows go to --out, as .jsonl or .parquet.
-    #[arg(long, value_name = "FILE", help_heading = "Many plans", conflicts_with = "model")]
+    #[arg(long, value_name = "FILE", help_heading = "Many plans", conflicts_with = "subject")]
     scenarios: Option<PathBuf>,
     /// Take only this part of them, as in 3/8.
     #[arg(long, value_name = "I/N", help_heading = "Many plans", requires = "scenarios", value_parser = values::hinted::<Shard>)]
@@ -78,17 +85,26 @@ pub(super) struct Plan {
     /// Catalogue file with further devices, nodes and clusters; may be given several times.
     #[arg(long, value_name = "FILE")]
     hardware: Vec<PathBuf>,
+    /// Long names of the options that were given; defaults do not count.
+    #[arg(skip)]
+    pub(super) given: Vec<String>,
 }
 
 impl From<Plan> for Options {
     fn from(args: Plan) -> Self {
         let action = match args.scenarios {
-            Some(file) if args.merge.is_empty() => {
-                Action::Scenarios { file, shard: args.shard.unwrap_or(Shard::WHOLE) }
-            }
+            Some(file) if args.merge.is_empty() => Action::Scenarios {
+                file,
+                shard: args.shard.unwrap_or(Shard::WHOLE),
+                measured: args.measured.into(),
+            },
             Some(file) => Action::Merge { file, rows: args.merge },
             None => Action::Search(Box::new(Search {
-                job: args.job.of(args.model.unwrap_or_default()),
+                job: args.job.of(args.subject.first().cloned().unwrap_or_default()),
+                recorded: args.recorded.of(&args.subject),
+                subject: args.subject,
+                given: args.given,
+                measured: args.measured.into(),
                 on: args.on,
                 gpus: super::once(args.gpus),
                 pin: args.pin,

@@ -15,6 +15,13 @@ pub(super) struct Traces {
     /// gzip or zstd; directories or patterns; one file per rank.
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// How to read it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Reading {
     /// Refuse damaged files instead of mending them.
     #[arg(long, help_heading = "Reading")]
     strict: bool,
@@ -41,19 +48,26 @@ pub(super) struct Traces {
 
 impl From<Traces> for Source {
     fn from(traces: Traces) -> Self {
-        let mut ranks: Vec<u32> = traces.ranks.into_iter().flatten().collect();
+        traces.reading.of(traces.traces)
+    }
+}
+
+impl Reading {
+    /// These files, read in this way.
+    pub(super) fn of(self, inputs: Vec<PathBuf>) -> Source {
+        let mut ranks: Vec<u32> = self.ranks.into_iter().flatten().collect();
         ranks.sort_unstable();
         ranks.dedup();
         let options = ReadOptions {
-            strict: traces.strict,
-            window: traces.window,
-            keep_python: !traces.no_python,
-            memory_cap: traces.memory_cap,
-            threads: traces.threads.unwrap_or(0).into(),
+            strict: self.strict,
+            window: self.window,
+            keep_python: !self.no_python,
+            memory_cap: self.memory_cap,
+            threads: self.threads.unwrap_or(0).into(),
             ranks: (!ranks.is_empty()).then_some(ranks),
             ..ReadOptions::default()
         };
-        let boundaries = (!traces.steps.is_empty()).then_some(traces.steps);
-        Self { inputs: traces.traces, options, boundaries }
+        let boundaries = (!self.steps.is_empty()).then_some(self.steps);
+        Source { inputs, options, boundaries }
     }
 }

@@ -42,6 +42,11 @@ pub(super) fn strategy(text: &str) -> Result<Arc<Strategy>, String> {
     Registry::builtin().parse(text).map(Arc::new).map_err(advised)
 }
 
+/// The same, kept as it is.
+pub(super) fn strategy_text(text: &str) -> Result<String, String> {
+    strategy(text).map(|_| text.to_owned())
+}
+
 /// A time: `10ms`, `1.5 s`, `250us`, `7ns`. A unit is needed, except for 0.
 pub(super) fn time(text: &str) -> Result<Nanos, String> {
     hinted(text)

@@ -3,19 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use foretrain::core::InputError;
-use foretrain::cost::kernels::KernelModel;
 use foretrain::plan::detailed::detailed;
 use foretrain::plan::graph::Detail;
 use foretrain::plan::memory::Fit;
 use foretrain::plan::plan::{Question, Space};
 use foretrain::plan::step::Laid;
-use foretrain::plan::times::{Factors, Machine};
 use foretrain::plan::{self, Wish};
 use foretrain::report::json::{self, EstimateReport};
 use foretrain::report::perfetto::TimelineView;
 use foretrain::report::text::{self, EstimateView};
 use foretrain::sim::{Program, SimOptions};
 
+use super::calibration::{Asked, Files};
 use super::hardware::catalogue;
 use super::job::{Job, priced};
 use super::{Answer, export};
@@ -34,6 +33,7 @@ pub(crate) struct Options {
     pub(crate) explain: bool,
     pub(crate) timeline: Option<PathBuf>,
     pub(crate) graph: Option<PathBuf>,
+    pub(crate) measured: Files,
     pub(crate) hardware: Vec<PathBuf>,
 }
 
@@ -43,21 +43,27 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let (model, training, software) = options.job.resolve()?;
     cluster.nodes_for(u64::from(options.gpus))?;
     let layout = options.parallel.complete(options.gpus)?;
-    let kernels = KernelModel::for_device(&cluster.node.device);
+    let all = std::slice::from_ref(&cluster);
+    let measurements = options.measured.read()?;
+    measurements.check(all)?;
+    let kernels = measurements.kernels(&cluster);
+    let asked =
+        Asked { job: &options.job, model: &model, training: &training, software: &software };
+    let calibrated = measurements.steps(&cluster, all, &kernels, &asked)?;
     let space = Space::of(&software, Wish::default());
-    let machine = Machine::new(&cluster, kernels.clone());
-    let job = plan::Job::new(&model, &training, &software, &machine);
     let question = Question {
         model: &model,
         training: &training,
         software: &software,
         cluster: &cluster,
         kernels: &kernels,
-        factors: Factors::default(),
+        calibrated: calibrated.as_ref(),
         devices: options.gpus,
         space: &space,
         memory: None,
     };
+    let machine = question.machine();
+    let job = plan::Job::new(&model, &training, &software, &machine);
     let answer = detailed(&question, &job, &layout, options.tokens)?;
     if options.timeline.is_some() || options.graph.is_some() {
         let laid = job.lay(&layout)?;

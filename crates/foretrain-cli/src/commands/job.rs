@@ -7,6 +7,7 @@ use foretrain::plan::training::Lora;
 use foretrain::plan::{Optimiser, Precision, Software, Training};
 use foretrain::workload::model::{Model, Sample};
 
+use super::models;
 use crate::failure::Result;
 
 /// A job as it was asked for.
@@ -43,7 +44,7 @@ pub(crate) struct Overrides {
 impl Job {
     /// The model, what is trained of it and by what.
     pub(crate) fn resolve(&self) -> Result<(Model, Training, Software)> {
-        let model = foretrain::workload::load(&self.model)?;
+        let model = models::load(&self.model)?;
         let (training, software) = (self.training(&model)?, self.software()?);
         Ok((model, training, software))
     }
@@ -54,18 +55,29 @@ impl Job {
                 .hint("give --batch, the samples of one step over all replicas")
                 .into());
         };
+        Ok(self.sized(model, global_batch, self.sequence, self.target)?)
+    }
+
+    /// What is trained, with samples of these lengths [default: the model's usual ones].
+    pub(crate) fn sized(
+        &self,
+        model: &Model,
+        global_batch: u64,
+        sequence: Option<u64>,
+        target: Option<u64>,
+    ) -> foretrain::core::Result<Training> {
         let refuse = |option: &str| {
             Err(InputError::new(format!("{option} is of no use to \"{}\"", model.name))
                 .hint("leave it out"))
         };
         let (sequence, target) = match model.sample {
-            Sample::Tokens { .. } if self.target.is_some() => refuse("--target-sequence")?,
-            Sample::Tokens { default, .. } => (self.sequence.unwrap_or(default), 0),
-            Sample::Pair { source, target } => {
-                (self.sequence.unwrap_or(source), self.target.unwrap_or(target))
+            Sample::Tokens { .. } if target.is_some() => refuse("--target-sequence")?,
+            Sample::Tokens { default, .. } => (sequence.unwrap_or(default), 0),
+            Sample::Pair { source, target: usual } => {
+                (sequence.unwrap_or(source), target.unwrap_or(usual))
             }
-            Sample::Fixed if self.sequence.is_some() => refuse("--sequence")?,
-            Sample::Fixed if self.target.is_some() => refuse("--target-sequence")?,
+            Sample::Fixed if sequence.is_some() => refuse("--sequence")?,
+            Sample::Fixed if target.is_some() => refuse("--target-sequence")?,
             Sample::Fixed => (0, 0),
         };
         Ok(Training {

@@ -1,6 +1,7 @@
 //! One module per verb: options, the library call, the renderer.
 
 pub(crate) mod calibrate;
+pub(crate) mod calibration;
 mod collective_log;
 pub(crate) mod collectives;
 pub(crate) mod estimate;
@@ -11,7 +12,7 @@ pub(crate) mod interference;
 pub(crate) mod job;
 pub(crate) mod kernels;
 mod logs;
-mod models;
+pub(crate) mod models;
 pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod primitives;

@@ -4,11 +4,16 @@ use foretrain::core::{InputError, Result as Read};
 use foretrain::report::json::{self, ModelsReport};
 use foretrain::report::text;
 use foretrain::workload::model::Sample;
-use foretrain::workload::{Known, Model, library, load};
+use foretrain::workload::{Known, Model, library};
 
 use super::Answer;
 use crate::failure::Result;
 use crate::output::Output;
+
+/// The model that a name or a file stands for.
+pub(crate) fn load(wanted: &str) -> Read<Model> {
+    foretrain::predict::described::load(wanted)
+}
 
 /// All models known by name, or the layers of one.
 pub(crate) fn run(wanted: Option<&str>, sequence: Option<u64>, output: &Output) -> Result<Answer> {

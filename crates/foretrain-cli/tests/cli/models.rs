@@ -74,3 +74,27 @@ fn mistakes_are_said_in_a_sentence() {
     insta::assert_snapshot!("models_mistakes", said.join("\n"));
     assert_eq!(run(&["models", "gpt-2", "--sequence", "0"]).code, 2);
 }
+
+/// An execution trace is a model like any other, packed or not; planning takes it for one.
+#[test]
+fn an_execution_trace_describes_a_model() {
+    const TRACED: &str = "examples/models/traced.json";
+    let found = document(&["models", TRACED, "--json"]);
+    assert_eq!(found["models"][0]["parameters"], 1_743_872);
+    let line = ["--on", "dgx-a100", "--gpus", "8", "--batch", "64", "--software", "pytorch"];
+    let estimate = document(&[&["estimate", TRACED], &line[..], &["--json"]].concat());
+    assert_eq!(estimate["parameters"], 1_743_872);
+    let plan = document(&[&["plan", TRACED], &line[..], &["--json"]].concat());
+    assert_eq!(plan["schema"], "foretrain/plan/1");
+    // What was cut short is read as far as it goes; what holds no operators is refused.
+    let directory = tempfile::tempdir().unwrap();
+    let text_of = std::fs::read_to_string(crate::support::root().join(TRACED)).unwrap();
+    let cut = write(directory.path(), "cut.json", &text_of[..text_of.len() / 2]);
+    let half = document(&["models", text(&cut), "--json"]);
+    assert!(half["models"][0]["parameters"].as_u64().unwrap() <= 1_743_872);
+    let said = half["models"][0]["assumptions"].to_string();
+    assert!(said.contains("ends early"), "{said}");
+    let none = write(directory.path(), "none.json", r#"{"schema": "1.0.1", "nodes": [{"id": 1}]}"#);
+    let said = complaint(&["models", text(&none)], directory.path());
+    assert!(said.contains("DIR/none.json") && said.contains("hint"), "{said}");
+}

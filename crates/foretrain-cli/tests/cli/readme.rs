@@ -43,6 +43,7 @@ fn the_tour_is_true() {
 
 #[test]
 fn the_books_pages_are_true() {
-    check("docs/estimate.md", 1);
-    check("docs/plan.md", 1);
+    check("docs/estimate.md", 2);
+    check("docs/plan.md", 2);
+    check("docs/models.md", 1);
 }

@@ -48,6 +48,7 @@ pub struct KernelModel {
     gemm: [Option<Products>; Class::ALL.len()],
     attention: [Option<Found<AttentionCurve>>; 2],
     memory: [Option<Found<MemoryCurve>>; CurveKind::ALL.len()],
+    calibration: Option<KernelCalibration>,
 }
 
 /// A product's curve made ready for a device.
@@ -100,7 +101,7 @@ impl KernelModel {
         let attention = [Pass::Forward, Pass::Backward]
             .map(|pass| book.attention(device, pass, own).filter(|_| known));
         let memory = CurveKind::ALL.map(|kind| book.memory(device, kind, own).filter(|_| known));
-        Self { device: device.clone(), limits, gemm, attention, memory }
+        Self { device: device.clone(), limits, gemm, attention, memory, calibration: None }
     }
 
     /// The same with a user's corrections.
@@ -120,7 +121,13 @@ impl KernelModel {
                 products.correction = calibration.of(class);
             }
         }
+        self.calibration = Some(calibration.clone());
         Ok(self)
+    }
+
+    /// The user's corrections, if it has any.
+    pub fn calibration(&self) -> Option<&KernelCalibration> {
+        self.calibration.as_ref()
     }
 
     /// The device they are of.

@@ -15,11 +15,14 @@ mod groups;
 mod hierarchy;
 mod loose;
 pub(crate) mod lower;
+mod operators;
 mod parameters;
 pub(crate) mod record;
 mod shape;
 pub(crate) mod tensors;
 mod threads;
+
+pub use operators::{Operand, Operator, operators};
 
 use std::borrow::Cow;
 

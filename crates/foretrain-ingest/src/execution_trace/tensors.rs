@@ -13,6 +13,7 @@ use super::record::Arguments;
 pub(crate) struct Tensor {
     pub(crate) id: i64,
     pub(crate) storage: i64,
+    pub(crate) offset: i64,
     pub(crate) elements: u64,
     pub(crate) element_bytes: u64,
 }
@@ -29,6 +30,8 @@ impl Tensor {
 pub(crate) enum Argument {
     /// A tensor.
     Tensor(Tensor),
+    /// A truth value.
+    Bool(bool),
     /// An integer.
     Int(i64),
     /// Text, a device, or a placeholder such as `<None>`.
@@ -103,8 +106,8 @@ impl<'de> Visitor<'de> for ArgumentVisitor {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an argument")
     }
-    fn visit_bool<E>(self, _: bool) -> Result<Argument, E> {
-        Ok(Argument::Other)
+    fn visit_bool<E>(self, value: bool) -> Result<Argument, E> {
+        Ok(Argument::Bool(value))
     }
     fn visit_i64<E>(self, value: i64) -> Result<Argument, E> {
         Ok(Argument::Int(value))
@@ -136,7 +139,8 @@ impl<'de> Visitor<'de> for ArgumentVisitor {
 
 fn as_tensor(items: &[Argument]) -> Option<Tensor> {
     use Argument::{Int, Str};
-    let [Int(id), Int(storage), Int(_), Int(elements), Int(element_bytes), Str(device)] = items
+    let [Int(id), Int(storage), Int(offset), Int(elements), Int(element_bytes), Str(device)] =
+        items
     else {
         return None;
     };
@@ -147,6 +151,7 @@ fn as_tensor(items: &[Argument]) -> Option<Tensor> {
     Some(Tensor {
         id: *id,
         storage: *storage,
+        offset: *offset,
         elements: u64::try_from(*elements).ok()?,
         element_bytes: u64::try_from(*element_bytes).ok()?,
     })

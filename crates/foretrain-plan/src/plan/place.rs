@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::rank::settle;
 use super::search::{Candidate, Found, Progress, Question, search};
+use crate::calibrate::Calibrated;
 use crate::estimate::{Answer, Cost, cost, model_flops, tokens_per_sample};
 use crate::horizon::Horizon;
 use crate::layout::Layout;
 use crate::step::Job;
-use crate::times::Machine;
 
 /// What was found for a cluster and a size.
 #[derive(Clone, Debug, Serialize)]
@@ -34,6 +34,8 @@ pub struct Place {
     pub horizon: Option<Horizon>,
     /// What times turn into.
     pub rates: Rates,
+    /// Measured steps that its times rest on.
+    pub calibrated: Option<Calibrated>,
 }
 
 /// What a step time turns into at one place.
@@ -118,6 +120,7 @@ impl Place {
             fastest,
             winner,
             rates: Rates::of(question),
+            calibrated: question.calibrated.cloned(),
         })
     }
 
@@ -160,7 +163,7 @@ impl Question<'_> {
 
     /// Asks a job that knows nothing yet.
     pub(super) fn with_job<T>(&self, ask: impl FnOnce(&Job<'_>) -> T) -> T {
-        let machine = Machine::new(self.cluster, self.kernels.clone()).with_factors(self.factors);
+        let machine = self.machine();
         ask(&Job::new(self.model, self.training, self.software, &machine))
     }
 
@@ -169,6 +172,6 @@ impl Question<'_> {
     /// # Errors
     /// As [`Job::answer`].
     pub fn answer(&self, layout: &Layout) -> Result<Answer> {
-        self.with_job(|job| job.answer(layout))
+        self.with_job(|job| self.ask(job, layout))
     }
 }

@@ -66,7 +66,7 @@ impl Reasons {
         let others = &place.found.ranked[1..];
         let other = |one: &&Candidate| split(&one.layout) != split(&first.layout);
         question.with_job(|job| {
-            let rival = |one: &Candidate| Rival::of(job, winner, &one.layout);
+            let rival = |one: &Candidate| Rival::of(question, job, winner, &one.layout);
             let next = others.first().filter(|one| !other(one));
             let apart = others.iter().find(other);
             let (runner_up, other_split) = match next {
@@ -99,7 +99,7 @@ impl Needs {
             let found = search(&larger, stop, &|_| {}).ok()?;
             Some((devices, found.ranked.into_iter().next()?))
         });
-        let mut advice = question.with_job(|job| advice(job, &layout));
+        let mut advice = question.with_job(|job| advice(question, job, &layout));
         advice.retain(|advice| advice.memory <= place.limit);
         Some(Self { layout, memory, advice, more_devices })
     }
@@ -123,12 +123,12 @@ impl Explained {
             Err(error) => return Self { refused: refused(&error), ..explained },
         };
         question.with_job(|job| {
-            let answer = match job.answer(&layout) {
+            let answer = match question.ask(job, &layout) {
                 Ok(answer) => answer,
                 Err(error) => return Self { refused: refused(&error), ..explained },
             };
             if answer.peak_memory() > place.limit {
-                explained.advice = advice(job, &layout);
+                explained.advice = advice(question, job, &layout);
                 explained.advice.retain(|advice| advice.memory <= place.limit);
             }
             let ranked = &place.found.ranked;
@@ -136,7 +136,8 @@ impl Explained {
             // A layout beside itself says nothing, and one that cannot be timed at other batches
             // still has its answer.
             let winner = place.winner.as_ref().filter(|winner| winner.layout != layout);
-            explained.rival = winner.and_then(|winner| Rival::of(job, winner, &layout).ok());
+            explained.rival =
+                winner.and_then(|winner| Rival::of(question, job, winner, &layout).ok());
             explained.answer = Some(answer);
             explained
         })

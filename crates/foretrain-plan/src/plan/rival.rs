@@ -3,6 +3,7 @@
 use foretrain_core::{Nanos, Result};
 use serde::Serialize;
 
+use super::Question;
 use super::explain::{Asked, Comparison, Crossover, compare, crossovers, lcm, round};
 use crate::estimate::Answer;
 use crate::layout::Layout;
@@ -37,8 +38,13 @@ impl Rival {
     ///
     /// # Errors
     /// If it does not go with the model, the batch or the cluster.
-    pub(super) fn of(job: &Job<'_>, winner: &Answer, layout: &Layout) -> Result<Self> {
-        let answer = job.answer(layout)?;
+    pub(super) fn of(
+        question: &Question<'_>,
+        job: &Job<'_>,
+        winner: &Answer,
+        layout: &Layout,
+    ) -> Result<Self> {
+        let answer = question.ask(job, layout)?;
         Ok(Self {
             comparison: compare(&winner.step, &answer.step),
             crossovers: crossovers(job, &winner.layout, layout)?,

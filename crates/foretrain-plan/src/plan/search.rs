@@ -12,10 +12,12 @@ use serde::Serialize;
 
 use super::space::{Space, layouts};
 use crate::Software;
+use crate::calibrate::Calibrated;
 use crate::check::{check_layout, check_training};
+use crate::estimate::Answer;
 use crate::layout::Layout;
 use crate::memory::Fit;
-use crate::step::Job;
+use crate::step::{Job, Step};
 use crate::times::{Factors, Machine};
 use crate::training::Training;
 
@@ -32,8 +34,8 @@ pub struct Question<'a> {
     pub cluster: &'a Cluster,
     /// Kernel times of its devices.
     pub kernels: &'a KernelModel,
-    /// Measured factors on its times.
-    pub factors: Factors,
+    /// What steps that were measured on it tell of its times.
+    pub calibrated: Option<&'a Calibrated>,
     /// On how many devices.
     pub devices: u32,
     /// Which layouts.
@@ -41,6 +43,34 @@ pub struct Question<'a> {
     /// Most memory that a device may be filled with, in the middle of the range; the device's if
     /// `None`.
     pub memory: Option<Bytes>,
+}
+
+impl<'a> Question<'a> {
+    /// Factors on the machine's times.
+    pub fn factors(&self) -> Factors {
+        self.calibrated.map_or_else(Factors::default, |calibrated| calibrated.factors)
+    }
+
+    /// The cluster, with all that was measured of it.
+    pub fn machine(&self) -> Machine<'a> {
+        Machine::new(self.cluster, self.kernels.clone()).with_factors(self.factors())
+    }
+
+    /// A step's time with its interval.
+    pub(crate) fn time(&self, step: &Step) -> Estimate<Nanos> {
+        self.calibrated.map_or_else(
+            || step.estimate(),
+            |calibrated| calibrated.estimate(&self.model.name, step),
+        )
+    }
+
+    /// Everything about one layout, asked of `job`, whose machine is the [question's](Self::machine).
+    ///
+    /// # Errors
+    /// As [`Job::answer`].
+    pub fn ask(&self, job: &Job<'_>, layout: &Layout) -> Result<Answer> {
+        Ok(job.answer(layout)?.measured(self.calibrated, &self.model.name, self.kernels))
+    }
 }
 
 /// A layout that fits.
@@ -128,8 +158,7 @@ pub fn search(
     let outcomes: Vec<Vec<Outcome>> = all
         .par_chunks(IN_A_ROW)
         .map(|some| {
-            let machine =
-                Machine::new(cluster, question.kernels.clone()).with_factors(question.factors);
+            let machine = question.machine();
             let job = Job::new(model, training, software, &machine);
             // The best of this row only, so that the answer depends on no other thread.
             let mut own_best: Option<Nanos> = None;
@@ -199,7 +228,7 @@ fn look_at(
     let fit = if fullest.used.high <= limit { Fit::Yes } else { Fit::Tight };
     Outcome::Fits(Box::new(Candidate {
         layout: layout.clone(),
-        time: step.estimate(),
+        time: question.time(&step),
         memory: fullest.used.value,
         fit,
     }))

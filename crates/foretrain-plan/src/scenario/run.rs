@@ -12,7 +12,6 @@ use super::{Outcome, ResultRow, Scenario, Shard, Study, cluster_hash, model_hash
 use crate::layout::Wish;
 use crate::memory::Fit;
 use crate::plan::{Place, Question, Space};
-use crate::times::Factors;
 
 /// What names in scenarios stand for.
 pub trait Resolver {
@@ -26,6 +25,13 @@ pub trait Resolver {
     /// # Errors
     /// If there is none.
     fn cluster(&mut self, name: &str) -> Result<Cluster>;
+    /// Kernel times of a cluster's devices.
+    ///
+    /// # Errors
+    /// If there are none.
+    fn kernels(&mut self, cluster: &Cluster) -> Result<KernelModel> {
+        Ok(KernelModel::for_device(&cluster.node.device))
+    }
 }
 
 /// Runs the scenarios of a shard, one after the other; each takes all threads. `None` if `stop` was
@@ -51,7 +57,8 @@ pub fn run(
         let placed = |error: InputError| error.at(format!("scenario {}", at + 1));
         let model = known.model(scenario).map_err(placed)?;
         let cluster = known.cluster(scenario).map_err(placed)?;
-        let row = answer(scenario, &model, cluster, stop);
+        let kernels = known.resolver.kernels(&cluster).map_err(placed)?;
+        let row = answer(scenario, &model, cluster, &kernels, stop);
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -108,6 +115,7 @@ fn answer(
     scenario: &Scenario,
     model: &Model,
     mut cluster: Cluster,
+    kernels: &KernelModel,
     stop: &AtomicBool,
 ) -> ResultRow {
     let refused = |error: &InputError| ResultRow {
@@ -139,14 +147,13 @@ fn answer(
     if !scenario.schedules.is_empty() {
         space.schedules.clone_from(&scenario.schedules);
     }
-    let kernels = KernelModel::for_device(&cluster.node.device);
     let question = Question {
         model,
         training: &scenario.training,
         software: &scenario.software,
         cluster: &cluster,
-        kernels: &kernels,
-        factors: Factors::default(),
+        kernels,
+        calibrated: None,
         devices: scenario.devices,
         space: &space,
         memory: scenario.memory,

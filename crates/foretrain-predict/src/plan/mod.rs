@@ -4,16 +4,23 @@
 //! keeps that division and chooses what can be chosen on top of it: how many replicas, which
 //! strategy synchronises them, and how large its buckets are.
 
-use std::collections::BTreeMap;
+mod kept;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::StepGraph;
 use foretrain_hardware::Catalogue;
 use foretrain_rewrite::strategy::Registry;
 
+use crate::breakdown::Owner;
 use crate::recording::Recording;
 use crate::whatif::answer::Outcome;
-use crate::whatif::{Change, Scenario, WhatIf, WhatIfOptions, what_if, what_if_graphs};
+use crate::whatif::{
+    Change, Scenario, Watch, WhatIf, WhatIfOptions, what_if_graphs_watched, what_if_watched,
+};
+
+pub use kept::Kept;
 
 /// What to plan.
 #[derive(Clone, Debug)]
@@ -25,6 +32,8 @@ pub struct RecordedPlanOptions {
     /// Strategies, presets or lists of passes; empty for every preset that trains synchronously, with
     /// plain data parallelism at several bucket sizes.
     pub strategies: Vec<String>,
+    /// A strategy that is put beside the best one, whether or not it is among those.
+    pub explain: Option<String>,
 }
 
 /// One way to run the job.
@@ -39,6 +48,8 @@ pub struct RecordedChoice {
     /// Whether the best choice on as many devices lies within its interval: a tie as far as the
     /// model can tell.
     pub ties: bool,
+    /// US dollars per hour of the nodes it takes; `None` where the cluster has no price.
+    pub dollars_per_hour: Option<f64>,
 }
 
 /// The answer.
@@ -52,6 +63,14 @@ pub struct RecordedPlan {
     pub choices: Vec<RecordedChoice>,
     /// What could not be simulated, and why.
     pub left_out: Vec<(String, String)>,
+    /// What is as it was recorded, and why.
+    pub kept: Vec<Kept>,
+    /// The strategy that was asked about.
+    pub explain: Option<String>,
+    /// Choices that were looked at, simulated or not.
+    pub looked_at: usize,
+    /// Choices that there are; more than were looked at if somebody ended the search.
+    pub all: usize,
 }
 
 /// Bucket sizes that plain data parallelism is tried with.
@@ -59,17 +78,21 @@ const BUCKETS: [&str; 3] = ["5MiB", "100MiB", "400MiB"];
 /// Presets that give another result than synchronous training, or none of use.
 const NOT_TRIED: [&str; 2] = ["async", "bsp"];
 
-/// Plans a job recorded on one or more ranks.
+/// Plans a job recorded on one or more ranks. Where `watch` ends it early, the answer holds what
+/// was simulated until then.
 ///
 /// # Errors
-/// As [`what_if`]; if no number of devices is asked, or a strategy is not known.
+/// As [`what_if`](crate::whatif::what_if); if no number of devices is asked, or a strategy is not
+/// known.
 pub fn plan(
     recordings: &[Recording],
     catalogue: &Catalogue,
     options: &RecordedPlanOptions,
+    watch: Watch<'_>,
 ) -> Result<RecordedPlan> {
     let asked = asked(options)?;
-    Ok(ranked(what_if(recordings, catalogue, &asked)?, options))
+    let all = asked.sweeps.len();
+    Ok(ranked(what_if_watched(recordings, catalogue, &asked, watch)?, options, all))
 }
 
 /// The same from step graphs with times, one per rank.
@@ -80,9 +103,11 @@ pub fn plan_graphs(
     graphs: &[StepGraph],
     catalogue: &Catalogue,
     options: &RecordedPlanOptions,
+    watch: Watch<'_>,
 ) -> Result<RecordedPlan> {
     let asked = asked(options)?;
-    Ok(ranked(what_if_graphs(graphs, catalogue, &asked)?, options))
+    let all = asked.sweeps.len();
+    Ok(ranked(what_if_graphs_watched(graphs, catalogue, &asked, watch)?, options, all))
 }
 
 /// Every number of devices with every strategy, as scenarios.
@@ -92,12 +117,17 @@ fn asked(options: &RecordedPlanOptions) -> Result<WhatIfOptions> {
             .hint("such as --gpus 8,16,32"));
     }
     let registry = Registry::builtin();
-    let strategies =
+    let mut strategies =
         if options.strategies.is_empty() { tried(&registry) } else { options.strategies.clone() };
+    strategies.extend(options.explain.clone());
+    let mut once = BTreeSet::new();
+    strategies.retain(|strategy| once.insert(strategy.clone()));
+    for strategy in &strategies {
+        registry.parse(strategy)?;
+    }
     let mut sweeps = Vec::new();
     for &gpus in &options.gpus {
         for strategy in &strategies {
-            registry.parse(strategy)?;
             sweeps.push(Scenario {
                 name: Some(strategy.clone()),
                 changes: vec![Change::Gpus(gpus), Change::Strategy(strategy.clone())],
@@ -121,48 +151,83 @@ fn tried(registry: &Registry) -> Vec<String> {
     named.chain(buckets).collect()
 }
 
-fn ranked(mut start: WhatIf, options: &RecordedPlanOptions) -> RecordedPlan {
+fn ranked(mut start: WhatIf, options: &RecordedPlanOptions, all: usize) -> RecordedPlan {
     let scenarios = std::mem::take(&mut start.scenarios);
+    let price = options.asked.cluster.as_ref().and_then(|cluster| cluster.node.price_per_hour);
     let mut choices = Vec::with_capacity(scenarios.len());
     for &gpus in &options.gpus {
         let mut of_size: Vec<_> =
             scenarios.iter().filter(|scenario| scenario.outcome.gpus == gpus).collect();
         // Equal throughput: the order asked.
         of_size.sort_by(|a, b| b.outcome.throughput.value.total_cmp(&a.outcome.throughput.value));
-        let Some(best) = of_size.first().map(|best| best.outcome.clone()) else { continue };
+        let Some(best) = of_size.first().map(|best| best.outcome.throughput.value) else {
+            continue;
+        };
         choices.extend(of_size.into_iter().map(|scenario| {
             let throughput = scenario.outcome.throughput;
             RecordedChoice {
                 strategy: scenario.label.clone(),
-                of_best: throughput.value / best.throughput.value.max(f64::MIN_POSITIVE),
-                ties: throughput.high >= best.throughput.value,
+                of_best: throughput.value / best.max(f64::MIN_POSITIVE),
+                ties: throughput.high >= best,
+                dollars_per_hour: price.map(|price| price * f64::from(scenario.outcome.nodes)),
                 outcome: scenario.outcome.clone(),
             }
         }));
     }
+    let left_out = std::mem::take(&mut start.left_out);
     RecordedPlan {
         cluster: start.cluster.clone(),
-        left_out: std::mem::take(&mut start.left_out),
+        kept: kept::kept(&start.recorded),
+        explain: options.explain.clone(),
+        looked_at: scenarios.len() + left_out.len(),
+        all,
+        left_out,
         start,
         choices,
     }
 }
 
 impl RecordedPlan {
-    /// What the runner-up on as many devices as `best` spends more than it, by owner: the largest
-    /// first.
-    pub fn why(best: &RecordedChoice, other: &RecordedChoice) -> Vec<(&'static str, Nanos)> {
-        let mut both: BTreeMap<&'static str, Nanos> = BTreeMap::new();
-        for (owner, time) in &other.outcome.breakdown.parts {
-            *both.entry(owner.code()).or_default() += *time;
+    /// The choices on each number of devices, fastest first.
+    pub fn sizes(&self) -> impl Iterator<Item = &[RecordedChoice]> {
+        self.choices.chunk_by(|one, next| one.outcome.gpus == next.outcome.gpus)
+    }
+
+    /// Whether every choice was looked at.
+    pub fn is_complete(&self) -> bool {
+        self.looked_at == self.all
+    }
+}
+
+impl RecordedChoice {
+    /// Who owns its step, whatever the groups: strategies have groups of their own.
+    pub fn owners(&self) -> BTreeMap<Owner, Nanos> {
+        let mut owners: BTreeMap<Owner, Nanos> = BTreeMap::new();
+        for (owner, time) in &self.outcome.breakdown.parts {
+            *owners.entry(alike(owner)).or_default() += *time;
         }
-        for (owner, time) in &best.outcome.breakdown.parts {
-            let more = both.entry(owner.code()).or_default();
-            *more -= *time;
+        owners
+    }
+
+    /// What `other` spends more per step, by owner: the largest first.
+    pub fn why(&self, other: &Self) -> Vec<(Owner, Nanos)> {
+        let mut both = other.owners();
+        for (owner, time) in self.owners() {
+            *both.entry(owner).or_default() -= time;
         }
-        let mut more: Vec<(&'static str, Nanos)> =
+        let mut more: Vec<(Owner, Nanos)> =
             both.into_iter().filter(|(_, more)| *more != Nanos::ZERO).collect();
-        more.sort_by_key(|(name, more)| (-more.nanos().abs(), *name));
+        more.sort_by(|a, b| (-a.1.nanos().abs(), &a.0).cmp(&(-b.1.nanos().abs(), &b.0)));
         more
+    }
+}
+
+/// The owner without its group.
+fn alike(owner: &Owner) -> Owner {
+    match owner {
+        Owner::ExposedCommunication { kind, .. } => {
+            Owner::ExposedCommunication { group: String::new(), kind: *kind }
+        }
+        other => other.clone(),
     }
 }

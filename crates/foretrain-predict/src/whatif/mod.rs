@@ -15,6 +15,7 @@ mod setting;
 mod sketch;
 mod stage;
 mod standard;
+mod watch;
 
 use foretrain_core::{InputError, Nanos, Result};
 use foretrain_graph::StepGraph;
@@ -32,6 +33,7 @@ use setting::Setting;
 pub use setting::check_names;
 use stage::{Stage, by_device};
 use standard::standard;
+pub use watch::Watch;
 
 /// What to ask.
 #[derive(Clone, Debug)]
@@ -62,8 +64,18 @@ pub fn what_if(
     catalogue: &Catalogue,
     options: &WhatIfOptions,
 ) -> Result<WhatIf> {
+    what_if_watched(recordings, catalogue, options, Watch::NOBODY)
+}
+
+/// The same under the eyes of somebody, who may end it: scenarios that had not begun are missing.
+pub(crate) fn what_if_watched(
+    recordings: &[Recording],
+    catalogue: &Catalogue,
+    options: &WhatIfOptions,
+    watch: Watch<'_>,
+) -> Result<WhatIf> {
     let start = Start::of_recordings(recordings, &options.predict.roles)?;
-    answer(start, catalogue, options)
+    answer(start, catalogue, options, watch)
 }
 
 /// The same about step graphs with times, one per rank.
@@ -75,10 +87,25 @@ pub fn what_if_graphs(
     catalogue: &Catalogue,
     options: &WhatIfOptions,
 ) -> Result<WhatIf> {
-    answer(Start::of_graphs(graphs, &options.predict.roles)?, catalogue, options)
+    what_if_graphs_watched(graphs, catalogue, options, Watch::NOBODY)
 }
 
-fn answer(start: Start, catalogue: &Catalogue, options: &WhatIfOptions) -> Result<WhatIf> {
+/// As [`what_if_watched`], about step graphs.
+pub(crate) fn what_if_graphs_watched(
+    graphs: &[StepGraph],
+    catalogue: &Catalogue,
+    options: &WhatIfOptions,
+    watch: Watch<'_>,
+) -> Result<WhatIf> {
+    answer(Start::of_graphs(graphs, &options.predict.roles)?, catalogue, options, watch)
+}
+
+fn answer(
+    start: Start,
+    catalogue: &Catalogue,
+    options: &WhatIfOptions,
+    watch: Watch<'_>,
+) -> Result<WhatIf> {
     let mut catalogue = catalogue.clone();
     let mut predict = options.predict.clone();
     let cluster = machine(&start, &catalogue, options, &mut predict)?;
@@ -111,14 +138,15 @@ fn answer(start: Start, catalogue: &Catalogue, options: &WhatIfOptions) -> Resul
         .collect::<Result<_>>()?;
     drop(start);
     let stage = Stage::new(&settings, bases, &predict);
-    let (baseline, results) = stage.outcomes(&asked, is_standard || options.lenient)?;
+    let (baseline, results) = stage.outcomes(&asked, is_standard || options.lenient, watch)?;
     let before = baseline.step_time.value;
     let mut found = Vec::with_capacity(results.len());
     let mut left_out = Vec::new();
     for (one, result) in asked[1..].iter().zip(results) {
         match result {
-            Ok(result) => found.push((one, result)),
-            Err(error) => left_out.push((one.scenario.label(), error.to_string())),
+            Some(Ok(result)) => found.push((one, result)),
+            None => {}
+            Some(Err(error)) => left_out.push((one.scenario.label(), error.to_string())),
         }
     }
     let mut scenarios = gather(&found, before);

@@ -1,6 +1,7 @@
 //! What scenarios share, and their outcomes.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use foretrain_core::{Nanos, Result};
 use foretrain_hardware::Cluster;
@@ -13,6 +14,7 @@ use super::answer::Outcome;
 use super::apply::apply;
 use super::setting::Setting;
 use super::sketch::{Ground, Sketch};
+use super::watch::Watch;
 use crate::scale::PredictOptions;
 use crate::scale::base::Base;
 
@@ -114,39 +116,49 @@ impl<'a> Stage<'a> {
     }
 
     /// The outcome of the first of `asked`, the baseline, and those of all others in order. A
-    /// scenario that cannot be made ends it, unless `lenient`.
-    pub(super) fn outcomes(&self, asked: &[Asked], lenient: bool) -> Result<(Outcome, Vec<Found>)> {
+    /// scenario that cannot be made ends it, unless `lenient`; those that had not begun when `watch`
+    /// ended it have none.
+    pub(super) fn outcomes(
+        &self,
+        asked: &[Asked],
+        lenient: bool,
+        watch: Watch<'_>,
+    ) -> Result<(Outcome, Vec<Option<Found>>)> {
         let first = self.ground(0).map_err(|error| asked[0].explain(error))?;
         let (baseline, _) = self.outcome(&asked[0], 0, &first, None)?;
         let before = Some(baseline.step_time.value);
-        let mut found: Vec<(usize, Found)> = Vec::with_capacity(asked.len());
+        let mut found: Vec<Option<Found>> = asked.iter().skip(1).map(|_| None).collect();
+        let done = AtomicUsize::new(0);
         let keys: Vec<usize> = (0..self.keys.len()).collect();
         for keys in keys.chunks(GROUNDS) {
-            let ground = |&key: &usize| (key > 0).then(|| self.ground(key));
+            let ground = |&key: &usize| (key > 0 && !watch.is_over()).then(|| self.ground(key));
             let grounds: Vec<Option<Result<Ground>>> = keys.par_iter().map(ground).collect();
             let members = keys.iter().zip(&grounds).flat_map(|(&key, ground)| {
                 self.members[key].iter().filter(|&&i| i > 0).map(move |&i| (i, ground))
             });
             let members: Vec<(usize, &Option<Result<Ground>>)> = members.collect();
             let of = |&(i, ground): &(usize, &Option<Result<Ground>>)| {
+                if watch.is_over() {
+                    return None;
+                }
                 let outcome = match ground {
                     None => self.outcome(&asked[i], i, &first, before),
                     Some(Ok(ground)) => self.outcome(&asked[i], i, ground, before),
                     Some(Err(error)) => Err(error.clone()),
                 };
-                (i, outcome)
+                watch.one_more(&done, asked.len() - 1);
+                Some((i, outcome))
             };
-            let mut outcomes: Vec<(usize, Found)> = members.par_iter().map(of).collect();
+            let mut outcomes: Vec<(usize, Found)> = members.par_iter().filter_map(of).collect();
             outcomes.sort_by_key(|(i, _)| *i);
             for (i, outcome) in outcomes {
                 match outcome {
                     Err(error) if !lenient => return Err(asked[i].explain(error)),
-                    outcome => found.push((i, outcome)),
+                    outcome => found[i - 1] = Some(outcome),
                 }
             }
         }
-        found.sort_by_key(|(i, _)| *i);
-        Ok((baseline, found.into_iter().map(|(_, outcome)| outcome).collect()))
+        Ok((baseline, found))
     }
 
     /// The drafted job of a key.

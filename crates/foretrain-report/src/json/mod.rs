@@ -41,8 +41,9 @@ pub use collectives::{
 };
 pub use common::{CoverageReport, EvidenceReport, FindingReport, LedgerReport, Range, RangeNs};
 pub use estimate::{
-    AdviceReport, EstimateReport, HorizonReport, LayoutReport, MemoryItemReport, PartReport,
-    PipelineReport, RangeBytes, RemediesReport, StageMemoryReport, StageTimeReport, TrainingReport,
+    AdviceReport, CalibratedReport, EstimateReport, HorizonReport, LayoutReport,
+    MeasuredStepReport, MemoryItemReport, PartReport, PipelineReport, RangeBytes, RemediesReport,
+    StageMemoryReport, StageTimeReport, TrainingReport,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -60,8 +61,10 @@ pub use kernels::{
 pub use models::{ModelLayerReport, ModelOperationReport, ModelReport, ModelsReport};
 pub use nccl::{NcclChoiceReport, NcclCostReport, NcclEnabledReport, NcclGraphReport, NcclReport};
 pub use plan::{
-    AtBatchReport, CandidateReport, CrossoverReport, ExplainedReport, FrontReport,
-    LeftOutPlaceReport, NeedsReport, PlaceReport, PlanReport, RivalReport, SensitivityReport,
+    AtBatchReport, CandidateReport, CrossoverReport, ExplainedReport, FrontReport, KeptReport,
+    LeftOutPlaceReport, NeedsReport, PlaceReport, PlanRecordedReport, PlanReport,
+    RecordedChoiceReport, RecordedClusterReport, RecordedDifferenceReport, RecordedRivalReport,
+    RecordedSizeReport, RivalReport, SensitivityReport,
 };
 pub use predict::{
     CollectiveReport, CriticalPartReport, OwnerReport, PredictReport, RecordedReport, SizeReport,
@@ -93,7 +96,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 20] = [
+pub const ANSWERS: [&str; 21] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -106,6 +109,7 @@ pub const ANSWERS: [&str; 20] = [
     "inspect-log",
     "models",
     "plan",
+    "plan-recorded",
     "predict",
     "scaling",
     "strategies",
@@ -146,6 +150,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "inspect-graph" => generator.into_root_schema_for::<InspectGraphReport>(),
         "inspect-log" => generator.into_root_schema_for::<CollectiveLogReport>(),
         "plan" => generator.into_root_schema_for::<PlanReport>(),
+        "plan-recorded" => generator.into_root_schema_for::<PlanRecordedReport>(),
         "predict" => generator.into_root_schema_for::<PredictReport>(),
         "scaling" => generator.into_root_schema_for::<ScalingReport>(),
         "validate" => generator.into_root_schema_for::<ValidateReport>(),

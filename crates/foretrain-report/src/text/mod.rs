@@ -42,7 +42,7 @@ pub use inspect_graph::inspect_graph;
 pub use interference::calibrate_interference;
 pub use kernels::calibrate_kernels;
 pub use models::models;
-pub use plan::{PlanView, plan};
+pub use plan::{PlanView, plan, plan_recorded};
 pub use predict::{PredictView, predict};
 pub use primitives::calibrate_primitives;
 pub use scaling::scaling;

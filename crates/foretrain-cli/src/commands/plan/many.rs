@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use foretrain::core::InputError;
+use foretrain::cost::kernels::KernelModel;
 use foretrain::hardware::{Catalogue, Cluster, read_text};
 use foretrain::plan::scenario::{
     self, Resolver, ResultRow, Scenario, Shard, Study, cluster_hash, model_hash, read_rows,
@@ -13,7 +14,9 @@ use foretrain::workload::model::Model;
 
 use super::{Search, search, stop};
 use crate::commands::Answer;
+use crate::commands::calibration::{Files, Measurements};
 use crate::commands::hardware::catalogue;
+use crate::commands::models;
 use crate::failure::Result;
 use crate::output::{Output, write_file};
 use crate::progress::Stages;
@@ -21,14 +24,18 @@ use crate::progress::Stages;
 /// Names stand for models of the library, entries of the catalogue, and files.
 struct Named {
     catalogue: Catalogue,
+    measured: Measurements,
 }
 
 impl Resolver for Named {
     fn model(&mut self, name: &str) -> foretrain::core::Result<Model> {
-        foretrain::workload::load(name)
+        models::load(name)
     }
     fn cluster(&mut self, name: &str) -> foretrain::core::Result<Cluster> {
         self.catalogue.cluster_or_file(name)
+    }
+    fn kernels(&mut self, cluster: &Cluster) -> foretrain::core::Result<KernelModel> {
+        Ok(self.measured.kernels(cluster))
     }
 }
 
@@ -40,6 +47,12 @@ pub(super) fn write(
     output: &Output,
 ) -> Result<Answer> {
     let mut catalogue = catalogue(hardware)?;
+    if let Some(path) = asked.measured.kernels.as_ref().or(asked.measured.measured.as_ref()) {
+        return Err(InputError::new("scenarios hold no measurements")
+            .in_file(path)
+            .hint("give --kernels where they are run: plan --scenarios")
+            .into());
+    }
     let (model, training, software) = asked.job.resolve()?;
     // Refuses prices of unknown clusters.
     search::clusters(asked, hardware)?;
@@ -69,11 +82,20 @@ pub(super) fn write(
 pub(super) fn run(
     file: &Path,
     shard: Shard,
+    measured: &Files,
     hardware: &[PathBuf],
     output: &Output,
 ) -> Result<Answer> {
+    if let Some(steps) = &measured.measured {
+        return Err(InputError::new(
+            "--measured is of no use to scenarios: each has a job of its own",
+        )
+        .in_file(steps)
+        .hint("plan with it one by one, or give measured kernels: --kernels")
+        .into());
+    }
     let study = study(file)?;
-    let mut named = Named { catalogue: catalogue(hardware)? };
+    let mut named = Named { catalogue: catalogue(hardware)?, measured: measured.read()? };
     let stages = Stages::new(output.progress());
     let rows = scenario::run(&study, shard, &mut named, stop::on_interrupt(), &|done, all| {
         stages.at(&format!("scenarios of {shard}"), done, all);

@@ -1,8 +1,10 @@
 //! `foretrain plan`.
 
 mod many;
+mod recorded;
 mod search;
 mod stop;
+mod subject;
 
 use std::path::PathBuf;
 
@@ -11,7 +13,11 @@ use foretrain::hardware::Cluster;
 use foretrain::plan::Schedule;
 use foretrain::plan::scenario::Shard;
 
+pub(crate) use recorded::Recorded;
+use subject::{Subject, subject};
+
 use super::Answer;
+use super::calibration::Files;
 use super::job::Job;
 use crate::failure::Result;
 use crate::output::Output;
@@ -28,7 +34,7 @@ pub(crate) enum Action {
     /// Plan, or write the plans to be made.
     Search(Box<Search>),
     /// Make the plans of a file.
-    Scenarios { file: PathBuf, shard: Shard },
+    Scenarios { file: PathBuf, shard: Shard, measured: Files },
     /// Put the rows of such plans together.
     Merge { file: PathBuf, rows: Vec<PathBuf> },
 }
@@ -36,7 +42,13 @@ pub(crate) enum Action {
 /// What to plan for.
 #[derive(Debug)]
 pub(crate) struct Search {
+    /// A model, or recordings.
+    pub(crate) subject: Vec<String>,
+    /// Long names of the options that were given.
+    pub(crate) given: Vec<String>,
     pub(crate) job: Job,
+    pub(crate) recorded: Recorded,
+    pub(crate) measured: Files,
     pub(crate) on: Vec<String>,
     pub(crate) gpus: Vec<u32>,
     pub(crate) pin: String,
@@ -76,11 +88,14 @@ pub(crate) struct Price {
 /// Answers "no" if nothing fits.
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     match &options.action {
-        Action::Search(asked) => match &asked.write_scenarios {
-            Some(file) => many::write(asked, file, &options.hardware, output),
-            None => search::run(asked, &options.hardware, output),
+        Action::Search(asked) => match (subject(asked, output)?, &asked.write_scenarios) {
+            (Subject::Recording, _) => recorded::run(asked, &options.hardware, output),
+            (Subject::Model, Some(file)) => many::write(asked, file, &options.hardware, output),
+            (Subject::Model, None) => search::run(asked, &options.hardware, output),
         },
-        Action::Scenarios { file, shard } => many::run(file, *shard, &options.hardware, output),
+        Action::Scenarios { file, shard, measured } => {
+            many::run(file, *shard, measured, &options.hardware, output)
+        }
         Action::Merge { file, rows } => many::merge(file, rows, output),
     }
 }

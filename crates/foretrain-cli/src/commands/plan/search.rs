@@ -6,13 +6,13 @@ use foretrain::core::InputError;
 use foretrain::cost::kernels::KernelModel;
 use foretrain::hardware::Cluster;
 use foretrain::plan::plan::{Goal, Plan, Question, Space, plan};
-use foretrain::plan::times::Factors;
 use foretrain::plan::{Software, Wish};
 use foretrain::report::json::{self, PlanReport};
 use foretrain::report::text::{self, PlanView};
 
 use super::{Price, Search, stop};
 use crate::commands::Answer;
+use crate::commands::calibration::Asked;
 use crate::commands::hardware::catalogue;
 use crate::commands::job::priced;
 use crate::failure::Result;
@@ -23,24 +23,39 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Resu
     let clusters = clusters(asked, hardware)?;
     let (model, training, software) = asked.job.resolve()?;
     let space = space(asked, &software)?;
+    let measurements = asked.measured.read()?;
+    measurements.check(&clusters)?;
     let kernels: Vec<KernelModel> =
-        clusters.iter().map(|cluster| KernelModel::for_device(&cluster.node.device)).collect();
-    let mut questions = Vec::new();
+        clusters.iter().map(|cluster| measurements.kernels(cluster)).collect();
+    let job = Asked { job: &asked.job, model: &model, training: &training, software: &software };
+    let mut calibrated = Vec::with_capacity(clusters.len());
     for (cluster, kernels) in clusters.iter().zip(&kernels) {
+        calibrated.push(measurements.steps(cluster, &clusters, kernels, &job)?);
+        if let Some(note) = measurements.note(cluster, &clusters) {
+            output.note(&note);
+        }
+    }
+    let mut questions = Vec::new();
+    for ((cluster, kernels), calibrated) in clusters.iter().zip(&kernels).zip(&calibrated) {
         questions.extend(asked.gpus.iter().map(|&devices| Question {
             model: &model,
             training: &training,
             software: &software,
             cluster,
             kernels,
-            factors: Factors::default(),
+            calibrated: calibrated.as_ref(),
             devices,
             space: &space,
             memory: asked.memory.map(|limit| limit.on(cluster)),
         }));
     }
     let goal = Goal { tokens: asked.tokens, within: asked.by };
-    let wish: Option<Wish> = asked.explain.as_deref().map(str::parse).transpose()?;
+    let wish: Option<Wish> = asked
+        .explain
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(|error: InputError| error.at("--explain"))?;
     let explain = asked.explain.as_deref().zip(wish.as_ref());
     let searching = Searching::new(output.progress());
     let found = plan(&questions, goal, explain, stop::on_interrupt(), &|at, so_far| {

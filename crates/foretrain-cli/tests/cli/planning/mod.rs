@@ -2,7 +2,9 @@
 
 mod errors;
 mod estimate;
+mod measured;
 mod plan;
+mod recorded;
 mod scenarios;
 
 use serde_json::Value;

@@ -37,6 +37,7 @@ impl EstimateReport {
             peak_flops_per_s: detailed.peak.map(finite),
             software: detailed.software.clone(),
             training: TrainingReport::of(&detailed.training),
+            calibrated: detailed.calibrated.as_ref().map(Into::into),
             layout: answer.into(),
             pipeline: detailed.rhythm.as_ref().map(|rhythm| PipelineReport::of(rhythm, answer)),
             to_finish: detailed.horizon.as_ref().map(Into::into),

@@ -1,5 +1,6 @@
 //! The JSON of `estimate`, and of layouts in plans.
 
+mod calibrated;
 mod convert;
 
 use schemars::JsonSchema;
@@ -7,6 +8,7 @@ use serde::Serialize;
 
 use super::common::{EvidenceReport, Range, RangeNs};
 
+pub use calibrated::{CalibratedReport, MeasuredStepReport};
 pub(super) use convert::fit;
 
 /// What one layout of a model costs on a cluster.
@@ -30,6 +32,8 @@ pub struct EstimateReport {
     pub software: String,
     /// What is trained.
     pub training: TrainingReport,
+    /// Measured steps that its times rest on.
+    pub calibrated: Option<CalibratedReport>,
     /// The layout's costs.
     pub layout: LayoutReport,
     /// How the stages of a pipeline take turns.

@@ -91,6 +91,7 @@ fn report(place: &Place, top: usize) -> PlaceReport {
         fastest: place.fastest.as_ref().map(|one| candidate(place, one)),
         winner: place.winner.as_ref().map(Into::into),
         to_finish: place.horizon.as_ref().map(Into::into),
+        calibrated: place.calibrated.as_ref().map(Into::into),
     }
 }
 

@@ -1,12 +1,19 @@
 //! The JSON of `plan`.
 
 mod convert;
+mod recorded;
 
+pub use recorded::{
+    KeptReport, PlanRecordedReport, RecordedChoiceReport, RecordedClusterReport,
+    RecordedDifferenceReport, RecordedRivalReport, RecordedSizeReport,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::common::{EvidenceReport, RangeNs};
-use super::estimate::{AdviceReport, HorizonReport, LayoutReport, PartReport, TrainingReport};
+use super::estimate::{
+    AdviceReport, CalibratedReport, HorizonReport, LayoutReport, PartReport, TrainingReport,
+};
 
 /// Layouts of a model on clusters, ranked.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -80,6 +87,8 @@ pub struct PlaceReport {
     pub winner: Option<LayoutReport>,
     /// What it takes to finish the goal.
     pub to_finish: Option<HorizonReport>,
+    /// Measured steps that its times rest on.
+    pub calibrated: Option<CalibratedReport>,
 }
 
 /// A layout of a ranking.

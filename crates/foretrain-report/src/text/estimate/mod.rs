@@ -1,5 +1,6 @@
 //! The answer of `estimate` as a page.
 
+mod calibrated;
 mod memory;
 mod outlook;
 mod pipeline;
@@ -15,6 +16,7 @@ use super::sheet::Sheet;
 use super::table::{Side, Table};
 use super::units::{counted, ms, ms_interval, name, percent, percent_of, plain};
 
+pub(super) use calibrated::calibrated;
 pub(super) use memory::{fit_words, memory_items, memory_stages};
 pub(super) use outlook::{advice, duration, money};
 
@@ -44,6 +46,9 @@ pub fn estimate(detailed: &Detailed, view: EstimateView, style: TextStyle) -> St
         outlook::remedies(remedies, &mut sheet);
     }
     outlook::costs(detailed, &mut sheet);
+    if let Some(steps) = &detailed.calibrated {
+        calibrated(steps, &mut sheet);
+    }
     evidence(&answer.evidence, &mut sheet);
     if view.explain {
         definitions(answer, &mut sheet);

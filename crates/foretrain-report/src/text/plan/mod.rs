@@ -2,14 +2,17 @@
 
 mod explained;
 mod places;
+mod recorded;
 mod why;
 
 use foretrain_plan::Layout;
 use foretrain_plan::memory::Fit;
 use foretrain_plan::plan::{Candidate, Needs, Place, Plan};
 
+pub use recorded::plan_recorded;
+
 use super::TextStyle;
-use super::estimate::{advice, money, notes};
+use super::estimate::{advice, calibrated, money, notes};
 use super::evidence::evidence;
 use super::sheet::Sheet;
 use super::table::{Side, Table};
@@ -51,6 +54,9 @@ pub fn plan(model: &str, plan: &Plan, view: PlanView, style: TextStyle) -> Strin
         explained::explained(explained, subject, &mut sheet);
     }
     front(plan, view, &mut sheet);
+    if let Some(steps) = &subject.calibrated {
+        calibrated(steps, &mut sheet);
+    }
     let winner = subject.winner.as_ref();
     if let Some(winner) = winner {
         evidence(&winner.evidence, &mut sheet);

@@ -9,9 +9,9 @@ use foretrain_core::{InputError, Result};
 use crate::times::Factors;
 
 /// How far each factor may be off without any measurement, as a standard deviation of its logarithm.
-const SPREADS: [f64; 4] = [0.15, 0.20, 0.25, 0.50];
+pub(super) const SPREADS: [f64; 4] = [0.15, 0.20, 0.25, 0.50];
 /// Error of a step that a good model leaves.
-const NOISE: f64 = 0.05;
+pub(super) const NOISE: f64 = 0.05;
 /// Errors of so many times the noise and more count linearly.
 const ODD: f64 = 2.0;
 /// First step of the search, as a share; each round halves it.
