@@ -7,17 +7,15 @@ use foretrain_predict::described::load;
 fn data() -> Option<PathBuf> {
     let given = std::env::var_os("FORETRAIN_DATA").map(PathBuf::from);
     let near = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
-    let found = given.unwrap_or(near);
-    if !found.join("traces").is_dir() {
-        println!("skipped: no execution traces (set FORETRAIN_DATA)");
-        return None;
-    }
-    Some(found)
+    Some(given.unwrap_or(near)).filter(|found| found.join("traces").is_dir())
 }
 
 #[test]
 fn known_models_have_their_parameters_and_work() {
-    let Some(data) = data() else { return };
+    let Some(data) = data() else {
+        println!("skipped: no execution traces (set FORETRAIN_DATA)");
+        return;
+    };
     let param = "facebookresearch+param/et_replay/tests/inputs";
     let cases = [
         (format!("{param}/1.0.3-chakra.0.0.4/resnet_1gpu_et.json.gz"), "resnet-50", 32),
@@ -41,7 +39,10 @@ fn known_models_have_their_parameters_and_work() {
 
 #[test]
 fn traces_of_our_own_runs_agree_with_their_gradients() {
-    let Some(data) = data() else { return };
+    let Some(data) = data() else {
+        println!("skipped: no execution traces (set FORETRAIN_DATA)");
+        return;
+    };
     for (file, parameters) in
         [("gpt_ddp_w2_c0.5_bw200_b25_r0", 1_858_560), ("resnet_ddp_w4_c0.5_bw200_b25_r1", 696_618)]
     {
