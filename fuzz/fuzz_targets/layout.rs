@@ -4,7 +4,7 @@
 
 use foretrain_hardware::Catalogue;
 use foretrain_plan::check::check_layout;
-use foretrain_plan::{Optimiser, Precision, Training, Wish};
+use foretrain_plan::{Training, Wish};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u32, &str)| {
@@ -16,14 +16,6 @@ fuzz_target!(|input: (u32, &str)| {
     assert_eq!(again.to_string(), layout.to_string());
     let model = foretrain_workload::load("gpt-3-125m").expect("in the library");
     let cluster = Catalogue::builtin().cluster("dgx-a100").expect("in the catalogue");
-    let training = Training {
-        global_batch: u64::from(devices),
-        sequence: 1024,
-        target: 0,
-        precision: Precision::BF16,
-        optimiser: Optimiser::Adam,
-        lora: None,
-        expert_imbalance: 1.0,
-    };
+    let training = Training::of(u64::from(devices), 1024);
     let _ = check_layout(&layout, &model, &training, &cluster);
 });

@@ -9,18 +9,10 @@ use foretrain_plan::graph::Detail;
 use foretrain_plan::pipeline::{Durations, evaluate, orders};
 use foretrain_plan::plan::{Question, Space, layouts, search};
 use foretrain_plan::times::Machine;
-use foretrain_plan::{Job, Optimiser, Precision, Schedule, Software, Training, Wish};
+use foretrain_plan::{Job, Schedule, Software, Training, Wish};
 
 fn training(global_batch: u64, sequence: u64) -> Training {
-    Training {
-        global_batch,
-        sequence,
-        target: 0,
-        precision: Precision::BF16,
-        optimiser: Optimiser::Adam,
-        lora: None,
-        expert_imbalance: 1.0,
-    }
+    Training::of(global_batch, sequence)
 }
 
 fn plans(criterion: &mut Criterion) {

@@ -27,6 +27,21 @@ pub struct Training {
     pub expert_imbalance: f64,
 }
 
+impl Training {
+    /// So many samples of so many tokens, in bf16 with Adam, experts in balance.
+    pub const fn of(global_batch: u64, sequence: u64) -> Self {
+        Self {
+            global_batch,
+            sequence,
+            target: 0,
+            precision: Precision::BF16,
+            optimiser: Optimiser::Adam,
+            lora: None,
+            expert_imbalance: 1.0,
+        }
+    }
+}
+
 fn balanced() -> f64 {
     1.0
 }

@@ -4,18 +4,10 @@ use foretrain_cost::kernels::KernelModel;
 use foretrain_hardware::Catalogue;
 use foretrain_plan::graph::Detail;
 use foretrain_plan::times::Machine;
-use foretrain_plan::{Job, Optimiser, Precision, Software, Training, Wish};
+use foretrain_plan::{Job, Software, Training, Wish};
 
 fn training(global_batch: u64, sequence: u64) -> Training {
-    Training {
-        global_batch,
-        sequence,
-        target: 0,
-        precision: Precision::BF16,
-        optimiser: Optimiser::Adam,
-        lora: None,
-        expert_imbalance: 1.2,
-    }
+    Training { expert_imbalance: 1.2, ..Training::of(global_batch, sequence) }
 }
 
 fn check(model: &str, software: &Software, batch: u64, devices: u32, layouts: &[&str]) {

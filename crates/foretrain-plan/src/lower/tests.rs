@@ -9,18 +9,10 @@ use foretrain_workload::model::{Model, Role};
 use super::*;
 use crate::layout::{Layout, Wish};
 use crate::software::Software;
-use crate::training::{Optimiser, Precision, Training};
+use crate::training::{Precision, Training};
 
 fn training(sequence: u64, precision: Precision) -> Training {
-    Training {
-        global_batch: 64,
-        sequence,
-        target: 0,
-        precision,
-        optimiser: Optimiser::Adam,
-        lora: None,
-        expert_imbalance: 1.0,
-    }
+    Training { precision, ..Training::of(64, sequence) }
 }
 
 fn slice(layout: &str, devices: u32, training: &Training, software: &Software) -> Slice {

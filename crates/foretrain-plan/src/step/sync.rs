@@ -252,7 +252,7 @@ mod tests {
     use crate::software::Software;
     use crate::step::Host;
     use crate::times::{Machine, Part};
-    use crate::training::{Optimiser, Precision, Training};
+    use crate::training::{Precision, Training};
     use crate::{Job, Layout};
 
     #[test]
@@ -261,15 +261,7 @@ mod tests {
         let machine = Machine::new(&cluster, KernelModel::for_device(&cluster.node.device));
         let model = load("gpt-3-1.3b").unwrap();
         let (software, precision) = (Software::named("deepspeed").unwrap(), Precision::BF16);
-        let training = Training {
-            global_batch: 8,
-            sequence: 1024,
-            target: 0,
-            precision,
-            optimiser: Optimiser::Adam,
-            lora: None,
-            expert_imbalance: 1.0,
-        };
+        let training = Training { precision, ..Training::of(8, 1024) };
         let job = Job::new(&model, &training, &software, &machine);
         let update = |layout: &str| {
             let layout: Layout = layout.parse::<Wish>().unwrap().complete(8).unwrap();

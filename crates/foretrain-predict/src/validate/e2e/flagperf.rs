@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foretrain_core::Result;
 use foretrain_hardware::Cluster;
-use foretrain_plan::{Optimiser, Precision, Recompute, Sharding, Software, Training, Wish};
+use foretrain_plan::{Precision, Recompute, Sharding, Software, Training, Wish};
 
 use super::case::{Case, Quantity};
 use super::machines;
@@ -108,13 +108,8 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         what: format!("{devices} devices, {}, batch {batch}, {layout}", line.text("precision")),
         model,
         training: Training {
-            global_batch: batch,
-            sequence,
-            target: 0,
             precision: precision(line.text("precision"))?,
-            optimiser: Optimiser::Adam,
-            lora: None,
-            expert_imbalance: 1.0,
+            ..Training::of(batch, sequence)
         },
         software: Software { overlap_pipeline: false, ..Software::megatron() },
         cluster,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foretrain_core::{InputError, Result};
 use foretrain_cost::kernels::AttentionKernel;
-use foretrain_plan::{Optimiser, Precision, Recompute, Sharding, Software, Training, Wish};
+use foretrain_plan::{Precision, Recompute, Sharding, Software, Training, Wish};
 use foretrain_workload::model::Model;
 
 use super::case::{Case, Quantity};
@@ -107,15 +107,7 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         group: format!("{family} on {device}"),
         what: format!("{name} ({}), {devices} devices, {layout}", line.text("platform")),
         model: model(line, name, sequence, layout.tensor, models)?,
-        training: Training {
-            global_batch: batch,
-            sequence,
-            target: 0,
-            precision: precision(line)?,
-            optimiser: Optimiser::Adam,
-            lora: None,
-            expert_imbalance: 1.0,
-        },
+        training: Training { precision: precision(line)?, ..Training::of(batch, sequence) },
         software: software(line),
         cluster,
         layout,

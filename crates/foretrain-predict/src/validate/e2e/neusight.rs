@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foretrain_core::Result;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_plan::software::Fusion;
-use foretrain_plan::{Layout, Optimiser, Precision, Software, Training};
+use foretrain_plan::{Layout, Precision, Software, Training};
 use foretrain_workload::model::{Block, Elementwise, Layer, Model, Op, OpKind};
 
 use super::case::{Case, Quantity};
@@ -120,15 +120,7 @@ fn pass(line: Line<'_>, samples: u64, models: &mut Models) -> Result<Case> {
         group: format!("{} ({kind})", line.text("gpu")),
         what: format!("{name}, {samples} x {sequence}"),
         model,
-        training: Training {
-            global_batch: samples,
-            sequence,
-            target: 0,
-            precision: Precision::F32,
-            optimiser: Optimiser::Adam,
-            lora: None,
-            expert_imbalance: 1.0,
-        },
+        training: Training { precision: Precision::F32, ..Training::of(samples, sequence) },
         software: software(fused)?,
         cluster: holding(line.text("gpu"))?,
         layout: Layout { micro_batch: samples, ..Layout::default() },

@@ -164,15 +164,7 @@ fn case(
     let devices =
         u32::try_from(line.whole("world_size").ok_or_else(wrong)?).map_err(|_| wrong())?;
     let global_batch = field(line.text("batch"), "gbs").ok_or_else(wrong)?;
-    let training = Training {
-        global_batch,
-        sequence,
-        target: 0,
-        precision: Precision::F16,
-        optimiser: foretrain_plan::Optimiser::Adam,
-        lora: None,
-        expert_imbalance: 1.0,
-    };
+    let training = Training { precision: Precision::F16, ..Training::of(global_batch, sequence) };
     Ok(Case {
         group: name.to_owned(),
         what: format!("{devices} GPUs, {parallel}, batch {global_batch}"),

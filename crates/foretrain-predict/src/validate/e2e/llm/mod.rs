@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use foretrain_core::{InputError, Result};
 use foretrain_hardware::Cluster;
-use foretrain_plan::{Optimiser, Precision, Sharding, Software, Training, Wish};
+use foretrain_plan::{Precision, Sharding, Software, Training, Wish};
 use foretrain_workload::model::Model;
 
 use super::case::{Case, Quantity};
@@ -105,15 +105,7 @@ fn seconds(line: Line<'_>, training: &Training) -> Result<f64> {
 }
 
 fn training(global_batch: u64, sequence: u64, precision: Precision) -> Training {
-    Training {
-        global_batch,
-        sequence,
-        target: 0,
-        precision,
-        optimiser: Optimiser::Adam,
-        lora: None,
-        expert_imbalance: 1.0,
-    }
+    Training { precision, ..Training::of(global_batch, sequence) }
 }
 
 /// Number formats by the words of the table.

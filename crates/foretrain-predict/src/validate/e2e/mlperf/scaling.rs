@@ -9,7 +9,7 @@ use foretrain_cost::GroupPlacement;
 use foretrain_cost::kernels::KernelModel;
 use foretrain_graph::CollectiveKind;
 use foretrain_plan::times::Machine;
-use foretrain_plan::{Layout, Optimiser, Precision, Software, Training};
+use foretrain_plan::{Layout, Precision, Software, Training};
 use rayon::prelude::*;
 
 use super::super::case::{Case, Quantity};
@@ -240,15 +240,7 @@ fn case(model: &str, sequence: u64, submission: &Submission) -> Result<Case> {
         group: String::new(),
         what: String::new(),
         model: Models::default().named(model)?,
-        training: Training {
-            global_batch: batch,
-            sequence,
-            target: 0,
-            precision: Precision::F16,
-            optimiser: Optimiser::Adam,
-            lora: None,
-            expert_imbalance: 1.0,
-        },
+        training: Training { precision: Precision::F16, ..Training::of(batch, sequence) },
         software: Software::named("pytorch")?,
         cluster: Arc::clone(&submission.cluster),
         layout: Layout {

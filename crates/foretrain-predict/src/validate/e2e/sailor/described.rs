@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use foretrain_core::Result;
-use foretrain_plan::{Optimiser, Precision, Software, Training, Wish};
+use foretrain_plan::{Precision, Software, Training, Wish};
 
 use super::super::case::{Case, Quantity};
 use super::super::models::Models;
@@ -76,15 +76,7 @@ fn case(line: Line<'_>, models: &mut Models) -> Result<Case> {
         group: line.text("model").to_owned(),
         what: format!("{}, {devices} devices, {layout}", line.text("case")),
         model: models.described(&text, line.text("model"))?,
-        training: Training {
-            global_batch: whole("gbs")?,
-            sequence,
-            target: 0,
-            precision: Precision::F16,
-            optimiser: Optimiser::Adam,
-            lora: None,
-            expert_imbalance: 1.0,
-        },
+        training: Training { precision: Precision::F16, ..Training::of(whole("gbs")?, sequence) },
         software: Software::named("megatron-deepspeed")?,
         cluster: Arc::new(alps()?),
         layout,
