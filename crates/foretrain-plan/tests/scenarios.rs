@@ -8,7 +8,7 @@ use foretrain_plan::scenario::{
     Outcome, Resolver, ResultRow, Scenario, Shard, Study, merge, model_hash, parse_rows, run,
     to_json_lines, to_parquet,
 };
-use foretrain_plan::{Optimiser, Precision, Software, Training, Wish};
+use foretrain_plan::{Software, Training, Wish};
 use foretrain_workload::model::Model;
 use proptest::prelude::*;
 
