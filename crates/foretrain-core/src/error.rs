@@ -48,6 +48,19 @@ impl InputError {
         self
     }
 
+    /// The text that a file's bytes are.
+    ///
+    /// # Errors
+    /// If they are no UTF-8, with the place.
+    pub fn text_of(bytes: Vec<u8>) -> Result<String> {
+        String::from_utf8(bytes).map_err(|error| {
+            let place = format!("byte {}", error.utf8_error().valid_up_to());
+            Self::new("not UTF-8 text")
+                .at(place)
+                .hint("this looks like another kind of file; name a text file, saved as UTF-8")
+        })
+    }
+
     /// An IO error on reading a file.
     pub fn io(error: &std::io::Error, path: impl AsRef<Path>) -> Self {
         let (message, hint) = match error.kind() {

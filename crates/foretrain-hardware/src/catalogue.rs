@@ -210,10 +210,7 @@ pub fn read_text(path: &Path) -> Result<String> {
         return Err(InputError::new(message).in_file(path).hint("is this the right file?"));
     }
     let bytes = std::fs::read(path).map_err(|error| InputError::io(&error, path))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let place = format!("byte {}", error.utf8_error().valid_up_to());
-        InputError::new("not UTF-8 text").at(place).in_file(path)
-    })
+    InputError::text_of(bytes).map_err(|error| error.in_file(path))
 }
 
 /// Names those that contain what was asked for ("a100"), else the nearest.

@@ -81,8 +81,5 @@ fn text(path: &Path) -> Result<String> {
         let message = format!("more than {MOST_BYTES} bytes of text");
         return Err(InputError::new(message).in_file(path).hint("is this the right file?"));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let place = format!("byte {}", error.utf8_error().valid_up_to());
-        InputError::new("not UTF-8 text").at(place).in_file(path)
-    })
+    InputError::text_of(bytes).map_err(|error| error.in_file(path))
 }
