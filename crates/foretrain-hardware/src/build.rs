@@ -167,6 +167,7 @@ pub(crate) fn node(
         cpu: spec.cpu.clone(),
         host_memory: spec.host_memory.map(|size| size.0),
         price_per_hour: spec.price.map(|price| price.0.0),
+        price_per_device_hour: None,
         power_watts: spec.power.map(|power| power.0.0),
         sources,
     })

@@ -180,6 +180,8 @@ pub struct Node {
     pub host_memory: Option<Bytes>,
     /// List price of the whole node, US dollars per hour.
     pub price_per_hour: Option<f64>,
+    /// What one device costs, US dollars per hour, where devices are paid one by one.
+    pub price_per_device_hour: Option<f64>,
     /// Power of the whole node, watts.
     pub power_watts: Option<f64>,
     /// Where each figure comes from, by its key in the file.
@@ -190,6 +192,13 @@ impl Node {
     /// Wire rate of all NICs together, one direction.
     pub fn nics_bandwidth(&self) -> Bandwidth {
         self.nic_bandwidth * f64::from(self.nics)
+    }
+    /// What so many devices cost, US dollars per hour: by the device where that is how they are
+    /// paid, else as whole nodes, which is how clouds sell them.
+    pub fn dollars_per_hour(&self, devices: u64) -> Option<f64> {
+        let nodes = devices.div_ceil(u64::from(self.devices.max(1)));
+        let by_device = self.price_per_device_hour.map(|price| price * devices as f64);
+        by_device.or_else(|| self.price_per_hour.map(|price| price * nodes as f64))
     }
     /// Where the figure with this key comes from, `nic_bandwidth`.
     pub fn source(&self, figure: &str) -> Option<&Source> {

@@ -56,8 +56,19 @@ pub fn check_training(training: &Training, model: &Model, cluster: &Cluster) -> 
     {
         return Err(InputError::new(format!("a LoRA rank of {} is outside 1 to 65536", lora.rank)));
     }
+    if let Some(lora) = training.lora
+        && !model.layers().any(|layer| layer.ops.iter().any(|op| lora.adapts(op)))
+    {
+        return Err(InputError::new(format!("\"{}\" has no layers for adapters", model.name))
+            .hint("leave --lora out"));
+    }
     let compute = training.precision.compute;
     let device = &cluster.node.device;
+    let has_own = |dtype| device.peak.contains_key(&dtype);
+    if matches!(compute, DType::Bf16 | DType::Tf32) && !has_own(compute) && has_own(DType::F16) {
+        return Err(InputError::new(format!("{} has no {} units", device.name, compute.as_str()))
+            .hint("choose --precision fp16 or fp32"));
+    }
     if matches!(compute, DType::F8E4m3 | DType::F8E5m2 | DType::F4)
         && device.peak(compute).is_none()
     {
@@ -68,7 +79,11 @@ pub fn check_training(training: &Training, model: &Model, cluster: &Cluster) -> 
             compute.as_str(),
             has.join(", ")
         ))
-        .hint("choose --precision bf16"));
+        .hint(if has_own(DType::Bf16) {
+            "choose --precision bf16"
+        } else {
+            "choose --precision fp16"
+        }));
     }
     Ok(())
 }
@@ -216,6 +231,12 @@ fn experts(layout: &Layout, model: &Model) -> Result<()> {
         _ => None,
     });
     let counts: Vec<u64> = counts.collect();
+    if !counts.is_empty() && layout.expert_tensor > layout.tensor {
+        return Err(InputError::new(format!(
+            "etp = {} is more than tp = {}: ranks that divide an expert see the same tokens",
+            layout.expert_tensor, layout.tensor
+        )));
+    }
     if layout.expert == 1 {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! An estimate: step time, throughput, memory, energy and cost of one layout.
 
-use foretrain_core::{Bytes, Estimate, Evidence, EvidenceKind, Nanos, Result};
+use foretrain_core::{Bytes, Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
 use foretrain_hardware::Cluster;
 use foretrain_workload::model::{Model, Sample};
 use serde::Serialize;
@@ -26,7 +26,8 @@ pub struct Answer {
     pub tokens: f64,
     /// Whether these are samples.
     pub in_samples: bool,
-    /// Model FLOPs of a step: three times those of a forward pass over the global batch. Attention
+    /// Model FLOPs of a step: three times those of a forward pass over the global batch, twice
+    /// where adapters are trained beside frozen weights. Attention
     /// counts the pairs of tokens that the mask lets see each other; recomputation counts nothing.
     pub model_flops: f64,
     /// Model FLOPs over step time, devices and the dense peak of the passes' type; `None` without a
@@ -80,6 +81,9 @@ const POWER_SHARE: f64 = 0.75;
 /// What hosts, NICs and fans draw beside the devices, over the devices' power.
 const NODE_OVERHEAD: f64 = 1.35;
 
+/// A step beyond this is a slip; far below where times overflow.
+const LONGEST_STEP: Nanos = Nanos::from_millis(365 * 24 * 3600 * 1000);
+
 /// Tokens of a sample (1 for a fixed input).
 pub fn tokens_per_sample(model: &Model, training: &Training) -> f64 {
     match model.sample {
@@ -91,11 +95,20 @@ pub fn tokens_per_sample(model: &Model, training: &Training) -> f64 {
 
 /// Model FLOPs of a step, as [`Answer::model_flops`] defines them.
 pub fn model_flops(model: &Model, training: &Training) -> f64 {
-    let sequence = match model.sample {
-        Sample::Tokens { .. } => Some(training.sequence),
-        Sample::Pair { .. } | Sample::Fixed => None,
+    let Training { sequence, target, .. } = *training;
+    let sample = match model.sample {
+        Sample::Tokens { longest, .. } => Sample::Tokens { default: sequence, longest },
+        Sample::Pair { .. } => Sample::Pair { source: sequence, target },
+        Sample::Fixed => Sample::Fixed,
     };
-    3.0 * model.forward(sequence).get() * training.global_batch as f64
+    let forward: f64 = model
+        .blocks
+        .iter()
+        .map(|block| f64::from(block.repeat) * block.layer.forward(&sample, None).get())
+        .sum();
+    // Frozen weights have no gradients.
+    let passes = if training.lora.is_some() { 2.0 } else { 3.0 };
+    passes * forward * training.global_batch as f64
 }
 
 impl Job<'_> {
@@ -110,6 +123,10 @@ impl Job<'_> {
         check_layout(layout, self.model, self.training, cluster)?;
         let laid = self.lay(layout)?;
         let step = laid.step()?;
+        if step.time > LONGEST_STEP {
+            return Err(InputError::new("such a step would take more than a year")
+                .hint("check the batch: it counts the samples of one step"));
+        }
         let memory = laid.memory()?;
         let time = step.estimate();
         let model_flops = model_flops(self.model, self.training);
@@ -195,7 +212,7 @@ pub(crate) fn cost(cluster: &Cluster, devices: u64, step: Nanos) -> Cost {
     // A node's own figure is its highest draw.
     let watts = node.power_watts.map(|watts| watts * POWER_SHARE).or(of_devices);
     let watts = watts.map(|watts| watts * nodes);
-    let dollars_per_hour = node.price_per_hour.map(|price| price * nodes);
+    let dollars_per_hour = node.dollars_per_hour(devices);
     Cost {
         watts,
         joules_per_step: watts.map(|watts| watts * step.secs_f64()),

@@ -11,16 +11,29 @@ fn training(global_batch: u64, sequence: u64) -> Training {
 }
 
 fn check(model: &str, software: &Software, batch: u64, devices: u32, layouts: &[&str]) {
+    check_at(model, software, (batch, 2048), devices, layouts);
+}
+
+fn check_at(
+    model: &str,
+    software: &Software,
+    (batch, sequence): (u64, u64),
+    devices: u32,
+    layouts: &[&str],
+) {
     let model = foretrain_workload::load(model).expect("a known model");
     let cluster = Catalogue::builtin().cluster("dgx-h100").expect("in the catalogue");
     let kernels = KernelModel::for_device(&cluster.node.device);
     let machine = Machine::new(&cluster, kernels);
-    let training = training(batch, 2048);
+    let training = training(batch, sequence);
     let job = Job::new(&model, &training, software, &machine);
     for text in layouts {
         let layout = text.parse::<Wish>().and_then(|wish| wish.complete(devices)).expect(text);
         let laid = job.lay(&layout).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let step = laid.step().unwrap_or_else(|error| panic!("{text}: {error}")).time;
+        let step = laid.step().unwrap_or_else(|error| panic!("{text}: {error}"));
+        let owned = step.parts.total().nanos() as f64 / step.time.nanos() as f64;
+        assert!((owned - 1.0).abs() < 1e-3, "{text}: parts are {owned} of the step");
+        let step = step.time;
         for detail in [Detail::Layers, Detail::Operations] {
             let simulated =
                 laid.simulated(detail).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -56,6 +69,15 @@ fn pipelines() {
     ];
     for software in ["megatron", "megatron-deepspeed", "fsdp-compile"] {
         check("gpt-3-1.3b", &named(software), 128, 16, &layouts);
+    }
+}
+
+/// Where the last stage has more to do, slack of the first rounds is used up over many of them.
+#[test]
+fn uneven_stages_settle_late() {
+    let layouts = ["tp=1,pp=4,vpp=2,mbs=1", "tp=4,pp=2,vpp=2,mbs=4,sp", "tp=2,pp=4,schedule=zb-v"];
+    for batch in [96, 160, 256, 1024] {
+        check_at("bert-large", &named("megatron"), (batch, 512), 16, &layouts);
     }
 }
 

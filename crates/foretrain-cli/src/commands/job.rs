@@ -130,8 +130,6 @@ impl Job {
 /// The cluster of this name, at another price per device and hour if one is given.
 pub(crate) fn priced(catalogue: &mut Catalogue, name: &str, price: Option<f64>) -> Result<Cluster> {
     let mut cluster = catalogue.cluster_or_file(name)?;
-    if let Some(price) = price {
-        cluster.node.price_per_hour = Some(price * f64::from(cluster.node.devices));
-    }
+    cluster.node.price_per_device_hour = price;
     Ok(cluster)
 }

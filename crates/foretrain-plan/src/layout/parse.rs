@@ -121,11 +121,9 @@ impl Wish {
             data,
             context: self.context.unwrap_or(1),
             expert: self.expert.unwrap_or(1),
-            expert_tensor: self.expert_tensor.unwrap_or(if self.expert.is_some() {
-                1
-            } else {
-                tensor
-            }),
+            expert_tensor: self
+                .expert_tensor
+                .unwrap_or_else(|| usual_expert_tensor(self.expert.unwrap_or(1), tensor)),
             virtual_stages: self.virtual_stages.unwrap_or(1),
             schedule: self.schedule.unwrap_or_default(),
             sequence_parallel: self.sequence_parallel.unwrap_or(false),
@@ -140,6 +138,11 @@ impl Wish {
             order: self.order.unwrap_or_default(),
         })
     }
+}
+
+/// Where experts are divided among ranks, each is whole on its rank; else it is divided as all else.
+const fn usual_expert_tensor(expert: u32, tensor: u32) -> u32 {
+    if expert > 1 { 1 } else { tensor }
 }
 
 impl FromStr for Wish {
@@ -302,7 +305,7 @@ impl fmt::Display for Layout {
         for (key, degree) in degrees.into_iter().filter(|&(_, degree)| degree > 1) {
             write!(f, ",{key}={degree}")?;
         }
-        if self.expert > 1 && self.expert_tensor > 1 {
+        if self.expert_tensor != usual_expert_tensor(self.expert, self.tensor) {
             write!(f, ",etp={}", self.expert_tensor)?;
         }
         write!(f, ",mbs={}", self.micro_batch)?;

@@ -108,6 +108,13 @@ impl Place {
         let fastest = fastest.filter(|fastest| Some(&fastest.layout) != winner.map(|w| &w.layout));
         let winner = winner.map(|winner| question.answer(&winner.layout)).transpose()?;
         let capacity = question.cluster.node.device.memory;
+        if let Some(limit) = question.memory.filter(|&limit| limit > capacity) {
+            let device = &question.cluster.node.device.name;
+            return Err(InputError::new(format!(
+                "{limit} are more than the {capacity} of a {device}"
+            ))
+            .hint("give --memory what may be used of a device, as in 90% or 70GiB"));
+        }
         Ok(Self {
             cluster: question.cluster.name.clone(),
             devices: question.devices,

@@ -137,7 +137,7 @@ fn answer(
         looked_at: 0,
     };
     if let Some(price) = scenario.price {
-        cluster.node.price_per_hour = Some(price * f64::from(cluster.node.devices));
+        cluster.node.price_per_device_hour = Some(price);
     }
     let wish: Wish = match scenario.pins.parse() {
         Ok(wish) => wish,

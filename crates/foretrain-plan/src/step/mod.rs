@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 use crate::cut::Cut;
 use crate::layout::{Layout, Ranks, Schedule, Sharding};
 use crate::lower::Slice;
-use crate::pipeline::{Durations, Orders, Place, evaluate, orders};
+use crate::pipeline::{Durations, Orders, PipelineTimes, Place, evaluate, orders};
 use crate::software::Software;
 use crate::times::Machine;
 use crate::training::Training;
@@ -236,7 +236,8 @@ impl Laid<'_> {
     }
 }
 
-/// Plays at most this many micro-batches, in stages of the pipeline; more follow the same rhythm.
+/// Plays this many micro-batches at first, in stages of the pipeline; once the busiest stage sets the
+/// pace, more follow the same rhythm.
 const ROUNDS_PLAYED: u64 = 3;
 
 impl Laid<'_> {
@@ -264,42 +265,55 @@ impl Laid<'_> {
     /// # Errors
     /// If the schedule has no form for the number of micro-batches.
     pub fn step(&self) -> Result<Step> {
-        let played = self.played();
         let blocking = !self.job.software.overlap_pipeline;
-        let (first, second) = played;
-        let orders = self.job.orders(self.layout, count(first)?)?;
-        let durations = self.durations(&orders, self.transfer);
         let stuck = || InputError::new("the stages of this schedule wait for each other for ever");
-        let times = evaluate(&orders, &durations, blocking).ok_or_else(stuck)?;
-        let Some(second) = second else {
-            return Ok(Step::of(self, &orders, &times, 0, None));
-        };
-        let longer = self.job.orders(self.layout, count(second)?)?;
-        let later = evaluate(&longer, &durations, blocking).ok_or_else(stuck)?;
-        let rounds = (self.micro_batches - second) / (second - first);
-        Ok(Step::of(self, &orders, &times, rounds + 1, Some(&later)))
+        let mut rounds = ROUNDS_PLAYED;
+        loop {
+            let (first, second) = self.played(rounds);
+            let orders = self.job.orders(self.layout, count(first)?)?;
+            let durations = self.durations(&orders, self.transfer);
+            let times = evaluate(&orders, &durations, blocking).ok_or_else(stuck)?;
+            let Some(second) = second else {
+                return Ok(Step::of(self, &orders, &times, 0, None));
+            };
+            let longer = self.job.orders(self.layout, count(second)?)?;
+            let later = evaluate(&longer, &durations, blocking).ok_or_else(stuck)?;
+            if has_settled(&times, &later) {
+                let rounds = (self.micro_batches - second) / (second - first);
+                return Ok(Step::of(self, &orders, &times, rounds + 1, Some(&later)));
+            }
+            rounds *= 2;
+        }
     }
 
     /// Micro-batches of the shortest play that shows every stage at its fullest.
     pub(crate) fn played_first(&self) -> u64 {
-        self.played().0
+        self.played(ROUNDS_PLAYED).0
     }
 
-    /// How many micro-batches are played: all, or two numbers a round apart whose difference
-    /// repeats.
-    fn played(&self) -> (u64, Option<u64>) {
+    /// How many micro-batches are played: all, or two numbers a round apart, the first so many
+    /// rounds long, whose difference repeats.
+    fn played(&self, rounds: u64) -> (u64, Option<u64>) {
         let depth = u64::from(self.layout.pipeline);
         let round = match self.layout.schedule {
             Schedule::DualPipe => 2 * depth,
             _ => depth,
         };
-        let least = ROUNDS_PLAYED * round;
+        let least = rounds * round;
         if self.micro_batches <= least + 2 * round {
             return (self.micro_batches, None);
         }
         let first = least + self.micro_batches % round;
         (first, Some(first + round))
     }
+}
+
+/// Whether a round more takes as long as the busiest stage needs for it. Before that, slack of the
+/// first rounds is still being used up.
+fn has_settled(first: &PipelineTimes, later: &PipelineTimes) -> bool {
+    let end = |times: &PipelineTimes| times.computed.iter().max().copied().unwrap_or_default();
+    let busy = first.busy.iter().zip(&later.busy).map(|(first, later)| *later - *first);
+    end(later) - end(first) >= busy.max().unwrap_or_default()
 }
 
 fn count(micro_batches: u64) -> Result<u32> {

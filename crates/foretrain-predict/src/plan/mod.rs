@@ -48,7 +48,7 @@ pub struct RecordedChoice {
     /// Whether the best choice on as many devices lies within its interval: a tie as far as the
     /// model can tell.
     pub ties: bool,
-    /// US dollars per hour of the nodes it takes; `None` where the cluster has no price.
+    /// US dollars per hour of what it takes; `None` where the cluster has no price.
     pub dollars_per_hour: Option<f64>,
 }
 
@@ -153,7 +153,7 @@ fn tried(registry: &Registry) -> Vec<String> {
 
 fn ranked(mut start: WhatIf, options: &RecordedPlanOptions, all: usize) -> RecordedPlan {
     let scenarios = std::mem::take(&mut start.scenarios);
-    let price = options.asked.cluster.as_ref().and_then(|cluster| cluster.node.price_per_hour);
+    let node = options.asked.cluster.as_ref().map(|cluster| &cluster.node);
     let mut choices = Vec::with_capacity(scenarios.len());
     for &gpus in &options.gpus {
         let mut of_size: Vec<_> =
@@ -169,7 +169,7 @@ fn ranked(mut start: WhatIf, options: &RecordedPlanOptions, all: usize) -> Recor
                 strategy: scenario.label.clone(),
                 of_best: throughput.value / best.max(f64::MIN_POSITIVE),
                 ties: throughput.high >= best,
-                dollars_per_hour: price.map(|price| price * f64::from(scenario.outcome.nodes)),
+                dollars_per_hour: node.and_then(|node| node.dollars_per_hour(gpus.into())),
                 outcome: scenario.outcome.clone(),
             }
         }));

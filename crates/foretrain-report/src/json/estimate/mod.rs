@@ -88,7 +88,7 @@ pub struct LayoutReport {
     pub in_samples: bool,
     /// Per second, all devices together.
     pub tokens_per_second: f64,
-    /// Model FLOPs of a step: three times those of a forward pass.
+    /// Model FLOPs of a step: three times those of a forward pass, twice where weights are frozen.
     pub model_flops_per_step: f64,
     /// Model FLOPs over step time, devices and dense peak.
     pub mfu: Option<f64>,

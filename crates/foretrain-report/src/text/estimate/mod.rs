@@ -163,7 +163,7 @@ fn definitions(answer: &Answer, sheet: &mut Sheet) {
     define(
         "MFU",
         "model FLOPs over step time, GPUs and the dense peak of the passes' number format. Model \
-         FLOPs are three times those of a forward pass over the global batch; attention counts the \
+         FLOPs are three times those of a forward pass over the global batch, twice where weights are frozen; attention counts the \
          pairs of tokens that the mask lets see each other, and recomputation counts nothing.",
         sheet,
     );
