@@ -157,3 +157,57 @@ fn software_can_be_corrected() {
     };
     assert!(states(&lora) < 0.05 * states(&estimated("--gpus 8 --batch 16")));
 }
+
+/// What was asked for and cannot be is refused, with what to do instead.
+#[test]
+fn what_the_device_or_the_model_lacks_is_refused() {
+    for (line, message, hint) in [
+        ("gpt-2 --on dgx-1-v100 --gpus 8 --batch 64", "has no bf16 units", "fp16 or fp32"),
+        ("gpt-2 --on dgx-1-v100 --gpus 8 --batch 64 --precision fp8", "units", "--precision fp16"),
+        ("resnet-50 --on dgx-a100 --gpus 8 --batch 64 --lora 16", "no layers for adapters", "leave"),
+        (
+            "mixtral-8x7b --on dgx-h100 --gpus 64 --batch 64 --parallel ep=8,etp=2",
+            "etp = 2 is more than tp = 1",
+            "",
+        ),
+        (
+            "llama-3-8b --on dgx-h100 --gpus 8 --batch 1099511627776 --parallel pp=8",
+            "more than a year",
+            "check the batch",
+        ),
+    ] {
+        let refused = run(&[&["estimate"], &words(line)[..]].concat());
+        assert_eq!(refused.code, 2, "{line}");
+        let said = &refused.err;
+        assert!(said.contains(message) && said.contains(hint), "{line}: {said}");
+    }
+}
+
+/// Pairs count their own lengths, and frozen weights no gradients.
+#[test]
+fn model_flops_count_what_is_trained() {
+    let flops = |line: &str| {
+        let line = format!("estimate {line} --on dgx-h100 --gpus 8 --batch 64");
+        number(&document(&words(&line), 0)["layout"]["model_flops_per_step"])
+    };
+    let pair = |source, target| {
+        flops(&format!("t5-3b --sequence {source} --target-sequence {target} --parallel mbs=1"))
+    };
+    // Both halves are a little more than doubled: attention grows with the square.
+    let ratio = pair(1024, 256) / pair(512, 128);
+    assert!((2.0..2.3).contains(&ratio), "{ratio}");
+    assert!(pair(512, 256) > pair(512, 128));
+    let whole = flops("gpt-3-1.3b --parallel zero=1");
+    assert_eq!(flops("gpt-3-1.3b --parallel zero=1 --lora 16") * 1.5, whole);
+}
+
+/// A price per device is paid for each that is taken; the catalogue's, for whole nodes.
+#[test]
+fn devices_are_paid_one_by_one() {
+    let hourly = |more: &str| {
+        let line = format!("estimate {MODEL} --on {LAB} --gpus 6 --batch 48 {more}");
+        number(&document(&words(&line), 0)["layout"]["dollars_per_hour"])
+    };
+    assert_eq!(hourly("--price 2"), 12.0);
+    assert_eq!(hourly(""), 12.0, "of 8 at 1.50 each");
+}
