@@ -103,7 +103,6 @@ impl From<Plan> for Options {
                 job: args.job.of(args.subject.first().cloned().unwrap_or_default()),
                 recorded: args.recorded.of(&args.subject),
                 subject: args.subject,
-                given: args.given,
                 measured: args.measured.into(),
                 on: args.on,
                 gpus: super::once(args.gpus),
@@ -118,6 +117,6 @@ impl From<Plan> for Options {
                 write_scenarios: args.write_scenarios,
             })),
         };
-        Self { action, hardware: args.hardware }
+        Self { action, hardware: args.hardware, given: args.given }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{LAB, MODEL};
+use super::{LAB, MODEL, words};
 use crate::support::{complaint, run, text};
 
 struct Study {
@@ -108,4 +108,72 @@ fn what_cannot_be_run_is_said() {
     std::fs::write(&file, other).unwrap();
     let changed = ask(&[]);
     assert!(changed.contains("is not the one") && changed.contains("scenario 1"), "{changed}");
+}
+
+/// Scenarios say what is planned; what the command line adds would be left out without a word.
+#[test]
+fn options_are_of_use_to_scenarios() {
+    let study = Study::new();
+    let file = study.path("study.jsonl");
+    let refused = |line: &str, option: &str, of: &str, hint: &str| {
+        let line = [&["plan"], &words(line)[..], &words(option)].concat();
+        let said = complaint(&line, study.directory.path());
+        let name = option.split(' ').next().unwrap();
+        assert!(said.contains(&format!("{name} is of no use to {of}")), "{said}");
+        assert!(said.contains(hint), "{said}");
+    };
+    let run = format!("--scenarios {}", text(&file));
+    for option in [
+        "--on dgx-h100",
+        "--gpus 8",
+        "--batch 64",
+        "--sequence 128",
+        "--target-sequence 128",
+        "--precision bf16",
+        "--optimizer adam",
+        "--lora 16",
+        "--expert-imbalance 1",
+        "--software fsdp",
+        "--overlap-tensor",
+        "--no-overlap-gradients",
+        "--attention flash-2",
+        "--unbalanced-context",
+        "--cuda-graphs",
+        "--bucket 5MiB",
+        "--reduce-in bf16",
+        "--pin tp=2",
+        "--memory 90%",
+        "--schedules 1f1b",
+        "--price 2",
+    ] {
+        refused(&run, option, "scenarios", "--write-scenarios FILE");
+    }
+    for (option, hint) in [
+        ("--top 3", "one by one"),
+        ("--explain tp=2", "one by one"),
+        ("--tokens 1B", "a million tokens"),
+        ("--strategy ddp", "described models"),
+        ("--replica-batch 4", "described models"),
+        ("--measured steps.toml", "--kernels"),
+        ("--json", "JSON lines"),
+    ] {
+        refused(&run, option, "scenarios", hint);
+    }
+    let merge = format!("{run} --merge rows.jsonl");
+    refused(&merge, "--kernels k.toml", "rows of scenarios", "where the rows are made");
+    refused(&merge, "--batch 64", "rows of scenarios", "--write-scenarios FILE");
+    let write = format!(
+        "{MODEL} --on {LAB} --gpus 1 --batch 16 --write-scenarios {}",
+        text(&study.path("other.jsonl"))
+    );
+    for (option, hint) in [
+        ("--tokens 1B", "a million tokens"),
+        ("--top 3", "one by one"),
+        ("--json", "--write-scenarios"),
+        ("--out rows.jsonl", "--write-scenarios"),
+        ("--strategy ddp", "--pin"),
+    ] {
+        refused(&write, option, "writing scenarios", hint);
+    }
+    assert!(!study.path("other.jsonl").exists());
 }
