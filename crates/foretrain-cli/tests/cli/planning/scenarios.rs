@@ -177,3 +177,33 @@ fn options_are_of_use_to_scenarios() {
     }
     assert!(!study.path("other.jsonl").exists());
 }
+
+#[test]
+fn numbers_that_no_scenario_has_are_refused_with_their_place() {
+    let study = Study::new();
+    let file = study.path("study.jsonl");
+    let text_of = std::fs::read_to_string(&file).unwrap();
+    for (key, value, part) in [
+        ("price", "-5", None),
+        ("price", "0", None),
+        ("expert-imbalance", "-1.0", Some("training")),
+        ("host-forward", "-1", Some("software")),
+        ("host-per-step", "-1", Some("software")),
+    ] {
+        let mut lines: Vec<serde_json::Value> =
+            text_of.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let scenario = &mut lines[1];
+        let object = match part {
+            Some(part) => &mut scenario[part],
+            None => scenario,
+        };
+        assert!(object.get(key).is_some(), "{key} is there");
+        object[key] = serde_json::from_str(value).unwrap();
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        std::fs::write(&file, format!("\n{}\n", lines.join("\n"))).unwrap();
+        let said = complaint(&["plan", "--scenarios", text(&file)], study.directory.path());
+        let place = part.map_or_else(|| key.to_owned(), |part| format!("{part}.{key}"));
+        assert!(said.contains("DIR/study.jsonl"), "{said}");
+        assert!(said.contains(&format!("line 3, {place}")), "{said}");
+    }
+}
