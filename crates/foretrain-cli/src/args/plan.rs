@@ -26,7 +26,7 @@ Examples:
 
 `foretrain estimate --help` says how layouts are written; docs/plan.md explains the ranking, the
 files and how to spread scenarios over machines. Ctrl-C ends a search with the best so far. Exit
-code 1 says that nothing fits.")]
+code 1 says that nothing fits, or nothing in time.")]
 pub(super) struct Plan {
     /// A model by name (llama-3-8b), or a file that describes one: a config.json of Hugging Face,
     /// TOML, ONNX, a PyTorch execution trace; or recordings of a job, as predict takes them.

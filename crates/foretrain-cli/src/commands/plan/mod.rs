@@ -87,7 +87,7 @@ pub(crate) struct Price {
     pub(crate) dollars: f64,
 }
 
-/// Answers "no" if nothing fits.
+/// Answers "no" if nothing fits, or nothing that fits ends in time.
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let useful = |purpose: Purpose| refuse(purpose, &options.given);
     match &options.action {
