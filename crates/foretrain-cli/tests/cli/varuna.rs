@@ -176,6 +176,8 @@ fn work_that_would_take_minutes_is_refused() {
         let said = simulate(rest);
         assert!(said.contains("at most 20000000") && said.contains("fewer"), "{said}");
     }
+    let kept = simulate("--stages 100 --micro-batches 20000 --timeline");
+    assert!(kept.contains("at most 2000000 with a timeline"), "{kept}");
     let plan = [&PLAN[..], &["--uneven", "--draws", "100000"]].concat();
     let said = complaint(&plan, directory.path());
     assert!(said.contains("fewer draws"), "{said}");

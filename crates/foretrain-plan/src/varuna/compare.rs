@@ -56,6 +56,9 @@ impl Compared {
 /// Passes of all runs together, which take some seconds.
 const MOST_PASSES: u64 = 20_000_000;
 
+/// Passes of all runs together where each is kept and written: a few hundred megabytes.
+const MOST_KEPT: u64 = 2_000_000;
+
 /// Plays a pipeline under each schedule.
 ///
 /// # Errors
@@ -83,7 +86,11 @@ fn check(pipeline: &Pipeline, options: &CompareOptions) -> Result<()> {
     let draws = options.jitter.map_or(0, |(_, draws)| draws);
     let factors = [2, stages as u64, options.micro_batches.into(), schedules as u64];
     let passes = factors.into_iter().fold(u64::from(draws) + 1, u64::saturating_mul);
-    if passes <= MOST_PASSES {
+    let most = match options.detail {
+        Detail::Sums => MOST_PASSES,
+        Detail::Slices => MOST_KEPT,
+    };
+    if passes <= most {
         return Ok(());
     }
     let mut what = format!("{stages} stages of {} micro-batches", options.micro_batches);
@@ -93,6 +100,10 @@ fn check(pipeline: &Pipeline, options: &CompareOptions) -> Result<()> {
     if draws > 0 {
         what.push_str(&format!(" with {draws} draws"));
     }
-    let message = format!("{what} are {passes} passes to play, at most {MOST_PASSES}");
+    let message = format!("{what} are {passes} passes to play, at most {most}");
+    let message = match options.detail {
+        Detail::Sums => message,
+        Detail::Slices => format!("{message} with a timeline"),
+    };
     Err(InputError::new(message).hint("ask for fewer draws, schedules, stages or micro-batches"))
 }

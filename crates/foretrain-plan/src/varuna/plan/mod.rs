@@ -92,10 +92,11 @@ pub fn plan(profile: &Profile, options: &PlanOptions) -> Result<Plan> {
     }
     let work: u64 = attempts.iter().map(Attempt::work).fold(0, u64::saturating_add);
     let runs = 1 + options.jitter.map_or(0, |(_, draws)| u64::from(draws));
-    if work.saturating_mul(runs) > MOST_WORK {
+    let work = work.saturating_mul(runs);
+    if work > MOST_WORK {
         return Err(InputError::new(format!(
-            "too many configurations of too many micro-batches to simulate: {work} passes of \
-             stages, {runs} times, are more than {MOST_WORK}"
+            "too many configurations of too many micro-batches to simulate: {work} \
+             stages times micro-batches, at most {MOST_WORK}"
         ))
         .hint("name some numbers of stages, or give a smaller batch or fewer draws"));
     }
