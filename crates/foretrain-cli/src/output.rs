@@ -128,10 +128,19 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes).map_err(|error| fail(&error));
     }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
+    // Moving a file onto a link would replace the link. One that leads nowhere yet is followed by
+    // writing.
+    let target = match path.canonicalize() {
+        Ok(target) => target,
+        Err(_) if path.is_symlink() => {
+            return std::fs::write(path, bytes).map_err(|error| fail(&error));
+        }
+        Err(_) => path.to_path_buf(),
+    };
+    let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.partial", std::process::id()));
-    let partial = path.with_file_name(name);
-    let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
+    let partial = target.with_file_name(name);
+    let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, &target));
     written.map_err(|error| {
         // The write has failed already; a leftover that cannot be removed changes nothing.
         let _ = std::fs::remove_file(&partial);

@@ -94,7 +94,8 @@ pub(crate) fn parse() -> Result<(Common, Command), ExitCode> {
     if let (verbs::Verb::Plan(plan), Some(matches)) =
         (&mut cli.verb, matches.subcommand_matches("plan"))
     {
-        plan.given = given::given::<plan::Plan>(matches);
+        plan.given =
+            [given::given::<plan::Plan>(matches), given::given::<Global>(matches)].concat();
     }
     let colour = match cli.global.color {
         When::Auto => Colour::Auto,

@@ -26,7 +26,7 @@ Examples:
 
 `foretrain estimate --help` says how layouts are written; docs/plan.md explains the ranking, the
 files and how to spread scenarios over machines. Ctrl-C ends a search with the best so far. Exit
-code 1 says that nothing fits.")]
+code 1 says that nothing fits, or nothing in time.")]
 pub(super) struct Plan {
     /// A model by name (llama-3-8b), or a file that describes one: a config.json of Hugging Face,
     /// TOML, ONNX, a PyTorch execution trace; or recordings of a job, as predict takes them.
@@ -103,7 +103,6 @@ impl From<Plan> for Options {
                 job: args.job.of(args.subject.first().cloned().unwrap_or_default()),
                 recorded: args.recorded.of(&args.subject),
                 subject: args.subject,
-                given: args.given,
                 measured: args.measured.into(),
                 on: args.on,
                 gpus: super::once(args.gpus),
@@ -118,6 +117,6 @@ impl From<Plan> for Options {
                 write_scenarios: args.write_scenarios,
             })),
         };
-        Self { action, hardware: args.hardware }
+        Self { action, hardware: args.hardware, given: args.given }
     }
 }

@@ -15,7 +15,7 @@ use foretrain::report::text::units::counted;
 
 use super::Answer;
 use crate::failure::{Failure, Result};
-use crate::output::Output;
+use crate::output::{Output, write_file};
 use crate::recordings::{Input, Job, Source};
 
 /// What to write.
@@ -65,7 +65,8 @@ fn lowest_rank(files: &[GraphFile], path: &Path, output: &Output) -> Result<()> 
 }
 
 pub(super) fn save(graph: &StepGraph, what: &str, path: &Path, output: &Output) -> Result<()> {
-    graph.save(path)?;
+    let bytes = graph.to_file_bytes().map_err(|error| error.in_file(path))?;
+    write_file(path, &bytes)?;
     output.note(&format!(
         "wrote {}: {what}, {} nodes, {} edges",
         path.display(),

@@ -214,7 +214,7 @@ fn morphed(options: &Morph, output: &Output) -> Result<()> {
 
 impl Configured {
     fn read(&self) -> Result<(Profile, PlanOptions)> {
-        let profile = read::profile(&self.source.files, &self.source.choice)?;
+        let profile = self.source.read()?;
         let job = &self.job;
         let options = PlanOptions {
             gpus: job.gpus,
@@ -230,6 +230,27 @@ impl Configured {
             jitter: job.variation.jitter()?,
         };
         Ok((profile, options))
+    }
+}
+
+impl Source {
+    fn read(&self) -> Result<Profile> {
+        let LayerChoice { model, gpu, tensor_parallel, activation } = &self.choice;
+        let given = [
+            ("--model", model.is_some()),
+            ("--gpu", gpu.is_some()),
+            ("--tp", tensor_parallel.is_some()),
+            ("--activation", activation.is_some()),
+        ];
+        let chosen = given.iter().find(|(_, is_given)| *is_given);
+        if let Some((option, _)) = chosen
+            && !self.files.iter().any(|file| read::is_table(file))
+        {
+            let message = format!("{option} is of no use to a profile");
+            let hint = "it says which rows of a table of layers to take; name the table (.csv)";
+            return Err(InputError::new(message).hint(hint).into());
+        }
+        Ok(read::profile(&self.files, &self.choice)?)
     }
 }
 

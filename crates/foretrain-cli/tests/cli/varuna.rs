@@ -160,3 +160,51 @@ fn errors_name_the_place_and_a_way_on() {
     ];
     insta::assert_snapshot!("varuna_errors", pages.join("\n"));
 }
+
+#[test]
+fn work_that_would_take_minutes_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let simulate = |rest: &str| {
+        let line = format!("varuna simulate --forward 1ms --backward 2ms {rest}");
+        complaint(&line.split_whitespace().collect::<Vec<_>>(), directory.path())
+    };
+    for rest in [
+        "--stages 100000 --micro-batches 300",
+        "--stages 1 --micro-batches 1000000 --draws 100000",
+        "--stages 100 --micro-batches 40000 --schedule varuna,gpipe,1f1b",
+    ] {
+        let said = simulate(rest);
+        assert!(said.contains("at most 20000000") && said.contains("fewer"), "{said}");
+    }
+    let kept = simulate("--stages 100 --micro-batches 20000 --timeline");
+    assert!(kept.contains("at most 2000000 with a timeline"), "{kept}");
+    let plan = [&PLAN[..], &["--uneven", "--draws", "100000"]].concat();
+    let said = complaint(&plan, directory.path());
+    assert!(said.contains("fewer draws"), "{said}");
+}
+
+#[test]
+fn options_that_change_nothing_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for (option, value) in
+        [("--tp", "2"), ("--model", "x"), ("--gpu", "x"), ("--activation", "8MB")]
+    {
+        let said = complaint(&[&PLAN[..], &[option, value]].concat(), directory.path());
+        assert!(said.contains(&format!("{option} is of no use to a profile")), "{said}");
+    }
+    for option in ["--compute-sigma=2ms", "--network-sigma=2ms", "--seed=3"] {
+        let said = complaint(&[&PLAN[..], &[option]].concat(), directory.path());
+        assert!(said.contains("--draws"), "{said}");
+    }
+    for option in [
+        "--gpu-memory=1GB",
+        "--micro-batch=2",
+        "--uneven",
+        "--drop-remainder",
+        "--gaps=interpolate",
+        "--tp=2",
+    ] {
+        let said = complaint(&[&FOUR[..], &[option]].concat(), directory.path());
+        assert!(said.contains("PROFILE"), "{said}");
+    }
+}

@@ -25,8 +25,8 @@ pub enum Detail {
     Operations,
 }
 
-/// Most nodes of a job's graphs.
-const MOST_NODES: u64 = 50_000_000;
+/// Most nodes of a job's graphs: with their timeline these take about a gigabyte and some seconds.
+const MOST_NODES: u64 = 4_000_000;
 
 impl Laid<'_> {
     /// The graphs of all stages.
@@ -37,13 +37,18 @@ impl Laid<'_> {
         let orders = self.job.orders_of(self.layout, self.micro_batches)?;
         let units: usize = self.chunks.iter().map(|chunk| chunk.units.len()).sum();
         let each = if detail == Detail::Layers { 3 } else { 80 };
-        let nodes = units as u64 * self.micro_batches * each;
+        let nodes = (units as u64).saturating_mul(self.micro_batches).saturating_mul(each);
         if nodes > MOST_NODES {
             return Err(InputError::new(format!(
                 "{} micro-batches would make some {nodes} nodes, more than {MOST_NODES}",
                 self.micro_batches
             ))
-            .hint("ask for layers instead of operations, or for a smaller batch"));
+            .hint(match detail {
+                Detail::Operations => {
+                    "ask for layers instead of operations, or for a smaller batch"
+                }
+                Detail::Layers => "ask for a smaller batch, or for larger micro-batches (mbs)",
+            }));
         }
         let ranks = self.layout.devices() / u64::from(self.layout.pipeline);
         let mut classes = Vec::new();

@@ -4,14 +4,14 @@ use foretrain_core::{InputError, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The values of all lines that are not blank. An error names the line and says `hint`.
+/// The values of all lines that are not blank, with the number of the line. An error names the line and says `hint`.
 pub(super) fn lines<'a, T: DeserializeOwned>(
     text: &'a str,
     hint: &'a str,
-) -> impl Iterator<Item = Result<T>> + 'a {
+) -> impl Iterator<Item = Result<(usize, T)>> + 'a {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines.map(move |(number, line)| {
-        serde_json::from_str(line).map_err(|error| {
+        serde_json::from_str(line).map(|value| (number + 1, value)).map_err(|error| {
             // The error's own place is within the line, which it takes for the first.
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default().to_owned();

@@ -52,5 +52,5 @@ pub fn read_rows(path: &Path) -> Result<Vec<ResultRow>> {
 pub fn parse_rows(text: &str) -> Result<Vec<ResultRow>> {
     const HINT: &str = "a file that `foretrain plan --scenarios ... --out` wrote has such rows; one \
                         that was cut off does not";
-    lines(text, HINT).collect()
+    lines(text, HINT).map(|line| line.map(|(_, row)| row)).collect()
 }

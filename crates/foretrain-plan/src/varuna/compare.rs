@@ -1,6 +1,6 @@
 //! One pipeline under several schedules.
 
-use foretrain_core::{Nanos, Result};
+use foretrain_core::{InputError, Nanos, Result};
 use rayon::prelude::*;
 
 use super::schedule::Schedule;
@@ -53,11 +53,19 @@ impl Compared {
     }
 }
 
+/// Passes of all runs together, which take some seconds.
+const MOST_PASSES: u64 = 20_000_000;
+
+/// Passes of all runs together where each is kept and written: a few hundred megabytes.
+const MOST_KEPT: u64 = 2_000_000;
+
 /// Plays a pipeline under each schedule.
 ///
 /// # Errors
-/// If there are no micro-batches or too many, or no draw or too many are asked for.
+/// If there are no micro-batches or too many, or no draw or too many are asked for, or all together
+/// are too much to play.
 pub fn compare(pipeline: &Pipeline, options: &CompareOptions) -> Result<Vec<Compared>> {
+    check(pipeline, options)?;
     let each = options.schedules.par_iter().map(|schedule| {
         let step = Step::new(pipeline.clone(), *schedule, options.micro_batches)?;
         let run = match options.detail {
@@ -71,4 +79,31 @@ pub fn compare(pipeline: &Pipeline, options: &CompareOptions) -> Result<Vec<Comp
         Ok(Compared { step, run, after: options.after, distribution })
     });
     each.collect()
+}
+
+fn check(pipeline: &Pipeline, options: &CompareOptions) -> Result<()> {
+    let (stages, schedules) = (pipeline.stages().len(), options.schedules.len());
+    let draws = options.jitter.map_or(0, |(_, draws)| draws);
+    let factors = [2, stages as u64, options.micro_batches.into(), schedules as u64];
+    let passes = factors.into_iter().fold(u64::from(draws) + 1, u64::saturating_mul);
+    let most = match options.detail {
+        Detail::Sums => MOST_PASSES,
+        Detail::Slices => MOST_KEPT,
+    };
+    if passes <= most {
+        return Ok(());
+    }
+    let mut what = format!("{stages} stages of {} micro-batches", options.micro_batches);
+    if schedules > 1 {
+        what.push_str(&format!(" under {schedules} schedules"));
+    }
+    if draws > 0 {
+        what.push_str(&format!(" with {draws} draws"));
+    }
+    let message = format!("{what} are {passes} passes to play, at most {most}");
+    let message = match options.detail {
+        Detail::Sums => message,
+        Detail::Slices => format!("{message} with a timeline"),
+    };
+    Err(InputError::new(message).hint("ask for fewer draws, schedules, stages or micro-batches"))
 }

@@ -55,7 +55,8 @@ pub fn machines(path: &Path) -> Result<Vec<Machine>> {
     machines::parse(&text(path)?).map_err(|error| error.in_file(path))
 }
 
-fn is_table(path: &Path) -> bool {
+/// Whether a file is a table of layers, by its name.
+pub fn is_table(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     name.strip_suffix(".gz").unwrap_or(&name).ends_with(".csv")
 }

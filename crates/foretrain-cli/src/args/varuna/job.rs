@@ -13,16 +13,26 @@ use crate::commands::varuna::{Job, Variation};
 #[derive(Debug, Args)]
 pub(super) struct ProfileArgs {
     /// Table of layers: the model whose rows to take.
-    #[arg(long, value_name = "NAME", help_heading = "Tables of layers (.csv)")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Tables of layers (.csv)",
+        requires = "profile"
+    )]
     model: Option<String>,
     /// Table of layers: the kind of GPU whose rows to take.
-    #[arg(long, value_name = "NAME", help_heading = "Tables of layers (.csv)")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Tables of layers (.csv)",
+        requires = "profile"
+    )]
     gpu: Option<String>,
     /// Table of layers: the degree of tensor parallelism whose rows to take.
-    #[arg(long, value_name = "N", value_parser = values::gpus, help_heading = "Tables of layers (.csv)")]
+    #[arg(long, value_name = "N", value_parser = values::gpus, help_heading = "Tables of layers (.csv)", requires = "profile")]
     tp: Option<u32>,
     /// Table of layers: what a layer hands on per sample, as in 10MB.
-    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Tables of layers (.csv)")]
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Tables of layers (.csv)", requires = "profile")]
     activation: Option<Bytes>,
 }
 
@@ -53,7 +63,7 @@ impl From<MachineArgs> for Machines {
 #[derive(Debug, Args)]
 pub(super) struct JobArgs {
     /// Memory of one GPU, as in 16GB [default: no check].
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", value_parser = values::size, requires = "profile")]
     gpu_memory: Option<Bytes>,
     #[command(flatten)]
     machines: MachineArgs,
@@ -61,20 +71,20 @@ pub(super) struct JobArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "varuna", value_parser = values::hinted::<Schedule>)]
     schedule: Vec<Schedule>,
     /// Samples per micro-batch: sizes, all that were measured, or the largest that fits.
-    #[arg(long, value_name = "SIZES", default_value = "largest", value_parser = micro_batches)]
+    #[arg(long, value_name = "SIZES", default_value = "largest", value_parser = micro_batches, requires = "profile")]
     micro_batch: MicroBatches,
     /// Numbers of stages to try [default: all].
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     stages: Vec<u32>,
     /// Deal cut-points to stages by cost too, so that any number of stages is possible.
-    #[arg(long)]
+    #[arg(long, requires = "profile")]
     uneven: bool,
     /// Leave samples out that do not divide by the replicas, as Varuna does.
-    #[arg(long)]
+    #[arg(long, requires = "profile")]
     drop_remainder: bool,
     /// What the profile lacks: refuse, interpolate between measured sizes, or fill all-reduces as
     /// varuna does.
-    #[arg(long, value_name = "HOW", default_value = "refuse", value_parser = values::hinted::<Gaps>)]
+    #[arg(long, value_name = "HOW", default_value = "refuse", value_parser = values::hinted::<Gaps>, requires = "profile")]
     gaps: Gaps,
     #[command(flatten)]
     variation: VariationArgs,
@@ -86,13 +96,19 @@ pub(super) struct VariationArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Jitter")]
     draws: Option<u32>,
     /// Standard deviation of a task's offset before truncation; the default is Varuna's.
-    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = values::time, help_heading = "Jitter")]
+    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = values::time, help_heading = "Jitter", requires = "draws")]
     compute_sigma: Nanos,
     /// Standard deviation of a message's offset before truncation; the default is Varuna's.
-    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = values::time, help_heading = "Jitter")]
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = values::time, help_heading = "Jitter", requires = "draws")]
     network_sigma: Nanos,
     /// Seed of all draws.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Jitter")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        help_heading = "Jitter",
+        requires = "draws"
+    )]
     seed: u64,
 }
 

@@ -47,12 +47,6 @@ pub(super) fn write(
     output: &Output,
 ) -> Result<Answer> {
     let mut catalogue = catalogue(hardware)?;
-    if let Some(path) = asked.measured.kernels.as_ref().or(asked.measured.measured.as_ref()) {
-        return Err(InputError::new("scenarios hold no measurements")
-            .in_file(path)
-            .hint("give --kernels where they are run: plan --scenarios")
-            .into());
-    }
     let (model, training, software) = asked.job.resolve()?;
     // Refuses prices of unknown clusters.
     search::clusters(asked, hardware)?;
@@ -86,14 +80,6 @@ pub(super) fn run(
     hardware: &[PathBuf],
     output: &Output,
 ) -> Result<Answer> {
-    if let Some(steps) = &measured.measured {
-        return Err(InputError::new(
-            "--measured is of no use to scenarios: each has a job of its own",
-        )
-        .in_file(steps)
-        .hint("plan with it one by one, or give measured kernels: --kernels")
-        .into());
-    }
     let study = study(file)?;
     let mut named = Named { catalogue: catalogue(hardware)?, measured: measured.read()? };
     let stages = Stages::new(output.progress());

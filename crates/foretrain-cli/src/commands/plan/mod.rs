@@ -1,6 +1,7 @@
 //! `foretrain plan`.
 
 mod many;
+mod options;
 mod recorded;
 mod search;
 mod stop;
@@ -13,6 +14,7 @@ use foretrain::hardware::Cluster;
 use foretrain::plan::Schedule;
 use foretrain::plan::scenario::Shard;
 
+use options::{Purpose, refuse};
 pub(crate) use recorded::Recorded;
 use subject::{Subject, subject};
 
@@ -27,6 +29,8 @@ use crate::output::Output;
 pub(crate) struct Options {
     pub(crate) action: Action,
     pub(crate) hardware: Vec<PathBuf>,
+    /// Long names of the options that were given.
+    pub(crate) given: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -44,8 +48,6 @@ pub(crate) enum Action {
 pub(crate) struct Search {
     /// A model, or recordings.
     pub(crate) subject: Vec<String>,
-    /// Long names of the options that were given.
-    pub(crate) given: Vec<String>,
     pub(crate) job: Job,
     pub(crate) recorded: Recorded,
     pub(crate) measured: Files,
@@ -85,17 +87,31 @@ pub(crate) struct Price {
     pub(crate) dollars: f64,
 }
 
-/// Answers "no" if nothing fits.
+/// Answers "no" if nothing fits, or nothing that fits ends in time.
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+    let useful = |purpose: Purpose| refuse(purpose, &options.given);
     match &options.action {
         Action::Search(asked) => match (subject(asked, output)?, &asked.write_scenarios) {
-            (Subject::Recording, _) => recorded::run(asked, &options.hardware, output),
-            (Subject::Model, Some(file)) => many::write(asked, file, &options.hardware, output),
-            (Subject::Model, None) => search::run(asked, &options.hardware, output),
+            (Subject::Recording, _) => {
+                useful(Purpose::Recording)?;
+                recorded::run(asked, &options.hardware, output)
+            }
+            (Subject::Model, Some(file)) => {
+                useful(Purpose::Writing)?;
+                many::write(asked, file, &options.hardware, output)
+            }
+            (Subject::Model, None) => {
+                useful(Purpose::Model)?;
+                search::run(asked, &options.hardware, output)
+            }
         },
         Action::Scenarios { file, shard, measured } => {
+            useful(Purpose::Scenarios)?;
             many::run(file, *shard, measured, &options.hardware, output)
         }
-        Action::Merge { file, rows } => many::merge(file, rows, output),
+        Action::Merge { file, rows } => {
+            useful(Purpose::Rows)?;
+            many::merge(file, rows, output)
+        }
     }
 }

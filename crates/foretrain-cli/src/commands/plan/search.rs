@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use foretrain::core::InputError;
 use foretrain::cost::kernels::KernelModel;
 use foretrain::hardware::Cluster;
+use foretrain::plan::horizon::InTime;
 use foretrain::plan::plan::{Goal, Plan, Question, Space, plan};
 use foretrain::plan::{Software, Wish};
 use foretrain::report::json::{self, PlanReport};
@@ -70,11 +71,17 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Resu
         text::plan(&model.name, &found, PlanView { top: asked.top }, output.style())
     };
     output.answer(&text)?;
-    Ok(verdict(&found))
+    Ok(verdict(&found, goal))
 }
 
-fn verdict(found: &Plan) -> Answer {
-    if found.best.is_some() { Answer::Yes } else { Answer::No }
+fn verdict(found: &Plan, goal: Goal) -> Answer {
+    let Some(best) = found.best else { return Answer::No };
+    // Whatever ends in time is chosen before what does not.
+    let horizon = found.places[best].horizon.as_ref();
+    match horizon.zip(goal.within).map(|(horizon, within)| horizon.within(within)) {
+        Some(InTime::No) => Answer::No,
+        _ => Answer::Yes,
+    }
 }
 
 /// The layouts to look at.

@@ -1,4 +1,4 @@
-//! Whether a plan is of a described model or of a recording, and what that leaves of the options.
+//! Whether a plan is of a described model or of a recording.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,6 @@ pub(super) fn subject(asked: &Search, output: &Output) -> Result<Subject> {
     } else {
         Subject::Model
     };
-    refuse(subject, &asked.given)?;
     Ok(subject)
 }
 
@@ -60,63 +59,6 @@ fn is_recording(path: &Path) -> bool {
 fn looks_like_a_trace(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ["gz", "zst", "parquet", "et"].contains(&ending) || path.components().count() > 1
-}
-
-/// Options that say nothing of what is planned.
-fn refuse(subject: Subject, given: &[String]) -> Result<()> {
-    let why = |option: &str| match subject {
-        Subject::Model => of_no_use_to_a_model(option),
-        Subject::Recording => of_no_use_to_a_recording(option),
-    };
-    let Some((option, hint)) = given.iter().find_map(|name| Some((name, why(name)?))) else {
-        return Ok(());
-    };
-    let what = match subject {
-        Subject::Model => "the description of a model",
-        Subject::Recording => "a recording",
-    };
-    Err(InputError::new(format!("--{option} is of no use to {what}")).hint(hint).into())
-}
-
-fn of_no_use_to_a_model(option: &str) -> Option<&'static str> {
-    Some(match option {
-        "strategy" => "the layouts hold how replicas are synchronised: --pin zero=1 makes a choice",
-        "replica-batch" => "--batch says the samples of a step",
-        "recorded-on" | "step-time" | "gradient-bytes" | "role" | "strict" | "steps" | "ranks"
-        | "window" | "no-python" | "memory-cap" => "it says how a recording is read",
-        _ => return None,
-    })
-}
-
-fn of_no_use_to_a_recording(option: &str) -> Option<&'static str> {
-    Some(match option {
-        "batch" => {
-            "each replica keeps its recorded batch; --replica-batch says how many samples it is"
-        }
-        "sequence" | "target-sequence" | "lora" | "expert-imbalance" | "optimizer" => {
-            "it is as recorded; name a model to plan with another"
-        }
-        "precision" => {
-            "it is as recorded; foretrain whatif --change precision=bf16 asks for another"
-        }
-        "software"
-        | "overlap-tensor"
-        | "no-overlap-gradients"
-        | "no-flash-attention"
-        | "cuda-graphs"
-        | "reduce-in" => "what ran the step is as recorded; foretrain whatif changes parts of it",
-        "bucket" => "write it as a strategy: --strategy 'copies | fuse(25MiB)'",
-        "pin" | "schedules" => {
-            "the division of the model is as recorded; --strategy says what is tried"
-        }
-        "memory" => "the recording does not tell what is kept in memory",
-        "tokens" | "by" => {
-            "the recording does not tell tokens; with --replica-batch the answer has samples/s"
-        }
-        "kernels" | "measured" => "the recording holds the measured times itself",
-        "write-scenarios" => "scenarios are of described models",
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

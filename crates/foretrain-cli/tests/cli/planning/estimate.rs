@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{LAB, MODEL, document, words};
-use crate::support::{answer, run, text};
+use crate::support::{answer, complaint, run, text};
 
 fn page(line: &str) -> String {
     answer(&[&["estimate", MODEL, "--on", LAB], &words(line)[..]].concat())
@@ -164,7 +164,11 @@ fn what_the_device_or_the_model_lacks_is_refused() {
     for (line, message, hint) in [
         ("gpt-2 --on dgx-1-v100 --gpus 8 --batch 64", "has no bf16 units", "fp16 or fp32"),
         ("gpt-2 --on dgx-1-v100 --gpus 8 --batch 64 --precision fp8", "units", "--precision fp16"),
-        ("resnet-50 --on dgx-a100 --gpus 8 --batch 64 --lora 16", "no layers for adapters", "leave"),
+        (
+            "resnet-50 --on dgx-a100 --gpus 8 --batch 64 --lora 16",
+            "no layers for adapters",
+            "leave",
+        ),
         (
             "mixtral-8x7b --on dgx-h100 --gpus 64 --batch 64 --parallel ep=8,etp=2",
             "etp = 2 is more than tp = 1",
@@ -210,4 +214,44 @@ fn devices_are_paid_one_by_one() {
     };
     assert_eq!(hourly("--price 2"), 12.0);
     assert_eq!(hourly(""), 12.0, "of 8 at 1.50 each");
+}
+
+#[test]
+fn graphs_that_are_too_large_are_refused_before_a_file_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("step");
+    for option in ["--timeline", "--graph"] {
+        let line = format!("estimate {MODEL} --on {LAB} --gpus 1 --batch 1000000 --parallel mbs=1");
+        let line = [&words(&line)[..], &[option, text(&file)]].concat();
+        let said = complaint(&line, directory.path());
+        assert!(said.contains("nodes, more than") && said.contains("smaller batch"), "{said}");
+        assert!(!file.exists(), "{option}");
+    }
+}
+
+/// What is no file is written to, not replaced; a link still leads to what it led to.
+#[cfg(unix)]
+#[test]
+fn devices_and_links_stay_what_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!("estimate {MODEL} --on {LAB} --gpus 1 --batch 1 --graph");
+    let save = |path: &std::path::Path| {
+        let said = run(&[&words(&line)[..], &[text(path)]].concat());
+        assert_ne!(said.code, 2, "{}", said.err);
+    };
+    for is_there in [true, false] {
+        let target = directory.path().join(format!("target-{is_there}.parquet"));
+        let link = directory.path().join(format!("link-{is_there}.parquet"));
+        if is_there {
+            std::fs::write(&target, "old").unwrap();
+        }
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        save(&link);
+        assert!(link.is_symlink());
+        assert!(std::fs::read(&target).unwrap().starts_with(b"PAR1"));
+    }
+    let null = directory.path().join("null");
+    std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+    save(&null);
+    assert!(null.is_symlink() && !null.metadata().unwrap().is_file());
 }

@@ -118,12 +118,32 @@ fn deadlines_and_prices_decide() {
     let tight = ask(&format!("{}s", (ends[0] * 1.001) as u64));
     let best = &tight["places"][tight["best"].as_u64().unwrap() as usize];
     assert_eq!(last(best), ends[0]);
-    assert_eq!(ask("1min")["choice"], "none-in-time");
+    let line = "--gpus 4,8 --batch 64 --pin cp=1,pp=1 --tokens 20B --by 1min";
+    let late = document(&[&["plan", MODEL, "--on", LAB], &words(line)[..]].concat(), 1);
+    assert_eq!(late["choice"], "none-in-time");
     // Prices given by name decide between clusters.
     let line = "--on dgx-a100 --gpus 8 --batch 64 --pin cp=1,pp=1 --tokens 20B --price lab=9 --price dgx-a100=1";
     let line = line.replace("lab=", &format!("{LAB}="));
     let document = planned(&line);
     assert_eq!((&document["choice"], &document["best"]), (&"cheapest".into(), &1.into()));
+}
+
+/// One place says as much of time and cost as several do.
+#[test]
+fn one_place_says_what_it_takes_to_finish() {
+    let ask = |by: &str| {
+        let line = format!("plan {MODEL} --on {LAB} --gpus 8 --batch 64 --pin cp=1,pp=1 {by}");
+        run(&words(&line))
+    };
+    let plain = ask("");
+    assert!(!plain.out.contains("B tokens take"), "{}", plain.out);
+    let open = ask("--tokens 20B --price 2");
+    assert_eq!(open.code, 0);
+    assert!(open.out.contains("20.0 B tokens take") && open.out.contains("cost $"), "{}", open.out);
+    let loose = ask("--tokens 20B --by 1000d");
+    assert!(loose.code == 0 && loose.out.contains("That is in time"), "{}", loose.out);
+    let tight = ask("--tokens 20B --by 1min");
+    assert!(tight.code == 1 && tight.out.contains("That is too late"), "{}", tight.out);
 }
 
 #[test]

@@ -82,13 +82,23 @@ fn options_are_of_use_to_what_is_planned() {
         ("--tokens 1B", "samples/s"),
         ("--measured steps.toml", "measured times"),
         ("--write-scenarios x.jsonl", "described models"),
+        ("--attention flash-2", "whatif"),
+        ("--unbalanced-context", "whatif"),
+        ("--shard 1/2", "--scenarios FILE"),
     ] {
         let said = refused(TINY, option);
         let name = option.split(' ').next().unwrap();
         assert!(said.contains(&format!("{name} is of no use to a recording")), "{said}");
         assert!(said.contains(hint), "{said}");
     }
-    for option in ["--strategy ddp", "--replica-batch 4", "--recorded-on dgx-a100", "--ranks 0"] {
+    for option in [
+        "--strategy ddp",
+        "--replica-batch 4",
+        "--recorded-on dgx-a100",
+        "--ranks 0",
+        "--shard 3/8",
+        "--merge rows.jsonl",
+    ] {
         let said = refused("llama-3-8b --batch 8", option);
         assert!(said.contains("of no use to the description of a model"), "{said}");
     }

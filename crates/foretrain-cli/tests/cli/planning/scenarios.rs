@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{LAB, MODEL};
+use super::{LAB, MODEL, words};
 use crate::support::{complaint, run, text};
 
 struct Study {
@@ -108,4 +108,102 @@ fn what_cannot_be_run_is_said() {
     std::fs::write(&file, other).unwrap();
     let changed = ask(&[]);
     assert!(changed.contains("is not the one") && changed.contains("scenario 1"), "{changed}");
+}
+
+/// Scenarios say what is planned; what the command line adds would be left out without a word.
+#[test]
+fn options_are_of_use_to_scenarios() {
+    let study = Study::new();
+    let file = study.path("study.jsonl");
+    let refused = |line: &str, option: &str, of: &str, hint: &str| {
+        let line = [&["plan"], &words(line)[..], &words(option)].concat();
+        let said = complaint(&line, study.directory.path());
+        let name = option.split(' ').next().unwrap();
+        assert!(said.contains(&format!("{name} is of no use to {of}")), "{said}");
+        assert!(said.contains(hint), "{said}");
+    };
+    let run = format!("--scenarios {}", text(&file));
+    for option in [
+        "--on dgx-h100",
+        "--gpus 8",
+        "--batch 64",
+        "--sequence 128",
+        "--target-sequence 128",
+        "--precision bf16",
+        "--optimizer adam",
+        "--lora 16",
+        "--expert-imbalance 1",
+        "--software fsdp",
+        "--overlap-tensor",
+        "--no-overlap-gradients",
+        "--attention flash-2",
+        "--unbalanced-context",
+        "--cuda-graphs",
+        "--bucket 5MiB",
+        "--reduce-in bf16",
+        "--pin tp=2",
+        "--memory 90%",
+        "--schedules 1f1b",
+        "--price 2",
+    ] {
+        refused(&run, option, "scenarios", "--write-scenarios FILE");
+    }
+    for (option, hint) in [
+        ("--top 3", "one by one"),
+        ("--explain tp=2", "one by one"),
+        ("--tokens 1B", "a million tokens"),
+        ("--strategy ddp", "described models"),
+        ("--replica-batch 4", "described models"),
+        ("--measured steps.toml", "--kernels"),
+        ("--json", "JSON lines"),
+    ] {
+        refused(&run, option, "scenarios", hint);
+    }
+    let merge = format!("{run} --merge rows.jsonl");
+    refused(&merge, "--kernels k.toml", "rows of scenarios", "where the rows are made");
+    refused(&merge, "--batch 64", "rows of scenarios", "--write-scenarios FILE");
+    let write = format!(
+        "{MODEL} --on {LAB} --gpus 1 --batch 16 --write-scenarios {}",
+        text(&study.path("other.jsonl"))
+    );
+    for (option, hint) in [
+        ("--tokens 1B", "a million tokens"),
+        ("--top 3", "one by one"),
+        ("--json", "--write-scenarios"),
+        ("--out rows.jsonl", "--write-scenarios"),
+        ("--strategy ddp", "--pin"),
+    ] {
+        refused(&write, option, "writing scenarios", hint);
+    }
+    assert!(!study.path("other.jsonl").exists());
+}
+
+#[test]
+fn numbers_that_no_scenario_has_are_refused_with_their_place() {
+    let study = Study::new();
+    let file = study.path("study.jsonl");
+    let text_of = std::fs::read_to_string(&file).unwrap();
+    for (key, value, part) in [
+        ("price", "-5", None),
+        ("price", "0", None),
+        ("expert-imbalance", "-1.0", Some("training")),
+        ("host-forward", "-1", Some("software")),
+        ("host-per-step", "-1", Some("software")),
+    ] {
+        let mut lines: Vec<serde_json::Value> =
+            text_of.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let scenario = &mut lines[1];
+        let object = match part {
+            Some(part) => &mut scenario[part],
+            None => scenario,
+        };
+        assert!(object.get(key).is_some(), "{key} is there");
+        object[key] = serde_json::from_str(value).unwrap();
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        std::fs::write(&file, format!("\n{}\n", lines.join("\n"))).unwrap();
+        let said = complaint(&["plan", "--scenarios", text(&file)], study.directory.path());
+        let place = part.map_or_else(|| key.to_owned(), |part| format!("{part}.{key}"));
+        assert!(said.contains("DIR/study.jsonl"), "{said}");
+        assert!(said.contains(&format!("line 3, {place}")), "{said}");
+    }
 }

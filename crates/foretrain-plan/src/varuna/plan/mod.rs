@@ -72,7 +72,7 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// Simulated work of one plan, in stages times micro-batches.
+/// Simulated work of one plan, in stages times micro-batches, over all draws.
 const MOST_WORK: u64 = 1 << 29;
 
 /// Ranks all configurations.
@@ -91,11 +91,14 @@ pub fn plan(profile: &Profile, options: &PlanOptions) -> Result<Plan> {
         }
     }
     let work: u64 = attempts.iter().map(Attempt::work).fold(0, u64::saturating_add);
+    let runs = 1 + options.jitter.map_or(0, |(_, draws)| u64::from(draws));
+    let work = work.saturating_mul(runs);
     if work > MOST_WORK {
-        return Err(InputError::new(
-            "too many configurations of too many micro-batches to simulate",
-        )
-        .hint("name some numbers of stages, or give a smaller batch"));
+        return Err(InputError::new(format!(
+            "too many configurations of too many micro-batches to simulate: {work} \
+             stages times micro-batches, at most {MOST_WORK}"
+        ))
+        .hint("name some numbers of stages, or give a smaller batch or fewer draws"));
     }
     let outcomes: Vec<Vec<Outcome>> =
         attempts.par_iter().map(|attempt| attempt.run(profile, options)).collect();

@@ -43,6 +43,9 @@ pub fn plan(model: &str, plan: &Plan, view: PlanView, style: TextStyle) -> Strin
     let where_to = format!("{} of {}", counted(subject.devices as usize, "GPU"), subject.cluster);
     sheet.heading(&format!("{model} on {where_to}"));
     ranking(subject, view, &mut sheet);
+    if plan.places.len() == 1 {
+        places::finish(subject, plan.goal, &mut sheet);
+    }
     searched(subject, &mut sheet);
     if let Some(reasons) = &plan.reasons {
         why::reasons(subject, reasons, &mut sheet);

@@ -1,7 +1,7 @@
 //! Clusters and sizes beside each other.
 
 use foretrain_plan::horizon::InTime;
-use foretrain_plan::plan::{Choice, Place, Plan};
+use foretrain_plan::plan::{Choice, Goal, Place, Plan};
 
 use super::{spaced, unit};
 use crate::text::estimate::{count, duration, money};
@@ -65,6 +65,33 @@ fn row(place: &Place, plan: &Plan, columns: usize) -> Vec<String> {
         ]);
     }
     cells
+}
+
+/// What it takes to finish where there is one place only.
+pub(super) fn finish(place: &Place, goal: Goal, sheet: &mut Sheet) {
+    let Some(horizon) = &place.horizon else { return };
+    let cost = match horizon.dollars {
+        Some(dollars) => format!("and cost {}", money(dollars)),
+        None => {
+            format!("at a price that is not known of {}: give --price NAME=USD", place.cluster)
+        }
+    };
+    let mut text = format!(
+        "{} {} take {} {cost}.",
+        count(horizon.tokens as u64),
+        unit(place).to_lowercase(),
+        duration(horizon.seconds.value),
+    );
+    if let Some(within) = goal.within {
+        let by = duration(within);
+        text.push_str(&match horizon.within(within) {
+            InTime::Yes => format!(" That is in time: within {by}."),
+            InTime::Likely => format!(" That is likely in time: within {by}."),
+            InTime::No => format!(" That is too late: not within {by}. More GPUs are needed."),
+        });
+    }
+    sheet.blank();
+    sheet.paragraph("", &text);
 }
 
 fn chosen(plan: &Plan, sheet: &mut Sheet) {
