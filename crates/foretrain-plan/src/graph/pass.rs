@@ -13,6 +13,7 @@ use crate::layout::{Ranks, Recompute, Sharding};
 use crate::lower::{Comm, Group, Lowered, Owner, Work};
 use crate::pipeline::{Kind, Task};
 use crate::step::Unit;
+use crate::times::Part;
 
 impl StageGraph<'_> {
     /// Adds a pass; returns the node at which its result is ready.
@@ -80,7 +81,6 @@ impl StageGraph<'_> {
 
     /// Offloading that a pass does not hide.
     fn rest(&mut self, at: usize, task: Task) {
-        use crate::times::Part;
         let cost = &self.laid.chunks[at];
         let parts = match task.kind {
             Kind::Forward => &cost.forward.parts,
@@ -194,7 +194,7 @@ impl StageGraph<'_> {
         times: f64,
         (phase, module): (Phase, foretrain_core::NameId),
     ) {
-        let name = self.name(owner.as_str());
+        let name = self.name(Part::from(owner).as_str());
         let node = Node {
             phase,
             module,

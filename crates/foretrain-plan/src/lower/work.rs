@@ -23,29 +23,6 @@ pub enum Owner {
     Vocabulary,
 }
 
-impl Owner {
-    /// All of them, in order.
-    pub const ALL: [Self; 6] = [
-        Self::Gemm,
-        Self::Attention,
-        Self::Expert,
-        Self::Convolution,
-        Self::Elementwise,
-        Self::Vocabulary,
-    ];
-    /// For tables.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Gemm => "matrix products",
-            Self::Attention => "attention",
-            Self::Expert => "experts",
-            Self::Convolution => "convolutions",
-            Self::Elementwise => "elementwise and norms",
-            Self::Vocabulary => "embedding and loss",
-        }
-    }
-}
-
 /// Who takes part in a communication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -98,6 +98,14 @@ impl Place {
         tokens: Option<f64>,
     ) -> Result<Self> {
         question.cluster.nodes_for(u64::from(question.devices))?;
+        let capacity = question.cluster.node.device.memory;
+        if let Some(limit) = question.memory.filter(|&limit| limit > capacity) {
+            let device = &question.cluster.node.device.name;
+            return Err(InputError::new(format!(
+                "{limit} are more than the {capacity} of a {device}"
+            ))
+            .hint("give --memory what may be used of a device, as in 90% or 70GiB"));
+        }
         let mut found = search(question, stop, progress)?;
         if found.looked_at == found.all && found.ranked.is_empty() && found.nearest.is_none() {
             return Err(question.refusal());
@@ -107,14 +115,6 @@ impl Place {
         let winner = found.ranked.first();
         let fastest = fastest.filter(|fastest| Some(&fastest.layout) != winner.map(|w| &w.layout));
         let winner = winner.map(|winner| question.answer(&winner.layout)).transpose()?;
-        let capacity = question.cluster.node.device.memory;
-        if let Some(limit) = question.memory.filter(|&limit| limit > capacity) {
-            let device = &question.cluster.node.device.name;
-            return Err(InputError::new(format!(
-                "{limit} are more than the {capacity} of a {device}"
-            ))
-            .hint("give --memory what may be used of a device, as in 90% or 70GiB"));
-        }
         Ok(Self {
             cluster: question.cluster.name.clone(),
             devices: question.devices,
