@@ -18,6 +18,7 @@
 //! | [`rewrite`] | passes over graphs: gradient buckets, other sizes |
 //! | [`workload`] | models by architecture: parameters, layers, step graphs without a trace |
 //! | [`plan`] | what a parallel layout of a described model costs, and which one to run |
+//! | [`fleet`] | whole clusters: tables of jobs, characterisation, scheduling, shared layers |
 //! | [`predict`] | the answers from recordings |
 //! | [`report`] | answers as tables and JSON |
 //!
@@ -73,6 +74,7 @@
 
 pub use foretrain_core as core;
 pub use foretrain_cost as cost;
+pub use foretrain_fleet as fleet;
 pub use foretrain_flow as flow;
 pub use foretrain_graph as graph;
 pub use foretrain_hardware as hardware;

@@ -1,0 +1,1 @@
+//! Playing a table of jobs on a cluster under a scheduling policy.
