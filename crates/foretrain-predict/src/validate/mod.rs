@@ -6,10 +6,12 @@
 //! prediction: sets call what users call, and whatever they leave out is listed with its reason.
 
 mod collectives;
+mod columns;
 mod corpus;
 mod ddp_lab;
 mod e2e;
 mod extrapolate;
+mod fleet;
 mod heldout;
 mod interference;
 mod kernels;
@@ -131,7 +133,7 @@ const SETS: [&dyn ValidationSet; 45] = [
 
 /// All sets, in the order of the report.
 pub fn sets() -> impl Iterator<Item = &'static dyn ValidationSet> {
-    SETS.into_iter().chain(e2e::sets())
+    SETS.into_iter().chain(e2e::sets()).chain(fleet::SETS.iter().copied())
 }
 
 const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab::DdpLab {
@@ -139,7 +141,7 @@ const fn ddp_lab(name: &'static str, only: (u32, u32, &'static str)) -> ddp_lab:
 }
 
 /// Names that stand for all sets whose names they begin.
-const GROUPS: [&str; 12] = [
+const GROUPS: [&str; 13] = [
     "collectives",
     "ddp",
     "ddp-lab",
@@ -152,6 +154,7 @@ const GROUPS: [&str; 12] = [
     "memory",
     "rank",
     "scaling",
+    "scheduler",
 ];
 
 const fn zero_shot(name: &'static str, system: &'static str) -> collectives::ZeroShot {

@@ -10,8 +10,8 @@ use super::case::{Case, Quantity};
 use super::machines;
 use super::models::Models;
 use super::runs::{Read, Runs, left_out, read_lines};
-use super::table::Line;
 use crate::validate::ValidationSet;
+use crate::validate::columns::Line;
 use crate::validate::roots::Root;
 
 /// All of them, in the order of the report.

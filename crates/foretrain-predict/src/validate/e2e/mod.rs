@@ -12,7 +12,6 @@ mod neusight;
 mod rank;
 mod runs;
 mod sailor;
-mod table;
 mod vtrain;
 
 #[cfg(test)]

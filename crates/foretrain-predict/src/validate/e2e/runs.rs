@@ -8,8 +8,8 @@ use super::case::{Case, score, score_calibrated};
 use super::held_out::Reader;
 use super::models::Models;
 use super::sources;
-use super::table::{Line, Table};
 use crate::validate::ValidationSet;
+use crate::validate::columns::{Line, table};
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{SetOutcome, Skipped};
 use crate::validate::roots::Root;
@@ -151,13 +151,6 @@ pub(super) fn read_lines(
         }
     }
     Ok(Some(Read { cases, skipped: reasons.into_skipped() }))
-}
-
-/// A table under the root, if it is there, packed or not.
-pub(super) fn table(root: &Root, file: &str) -> Result<Option<Table>> {
-    let packed = format!("{file}.gz");
-    let path = root.file(&[file, &packed, file.trim_end_matches(".gz")]);
-    path.map(|path| Table::read(&path)).transpose()
 }
 
 /// Rows left out, those of one kind and reason together.

@@ -7,8 +7,8 @@ use super::super::case::Case;
 use super::super::machines;
 use super::super::models::Models;
 use super::super::runs::{Read, Runs, left_out};
-use super::super::table::Line;
 use super::{Described, precision, read, training, whole};
+use crate::validate::columns::Line;
 use crate::validate::roots::Root;
 
 pub(super) const SET: Runs = Runs::new(

@@ -23,8 +23,8 @@ use foretrain_workload::model::Model;
 use super::case::{Case, Quantity};
 use super::models::Models;
 use super::runs::{Read, Runs, left_out, read_lines};
-use super::table::Line;
 use crate::validate::ValidationSet;
+use crate::validate::columns::Line;
 use crate::validate::roots::Root;
 
 /// Sets of this table, in the order of the report.

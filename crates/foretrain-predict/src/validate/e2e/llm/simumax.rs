@@ -12,9 +12,9 @@ use foretrain_workload::model::Model;
 use super::super::case::{Case, Quantity};
 use super::super::machines;
 use super::super::models::{Models, recut};
-use super::super::runs::{Read, Runs, left_out, table};
-use super::super::table::Line;
+use super::super::runs::{Read, Runs, left_out};
 use super::{Described, FILE, megatron_wish, read, training, whole};
+use crate::validate::columns::{Line, table};
 use crate::validate::roots::Root;
 
 pub(super) const STEPS: Runs = Runs::new(

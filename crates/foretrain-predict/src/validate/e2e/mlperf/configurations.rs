@@ -2,8 +2,8 @@
 
 use foretrain_core::Result;
 
-use super::super::runs::{left_out, table};
-use super::super::table::{Line, Table};
+use super::super::runs::left_out;
+use crate::validate::columns::{Line, Table, table};
 use crate::validate::roots::Root;
 
 /// All configurations of the table.

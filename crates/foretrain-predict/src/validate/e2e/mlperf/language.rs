@@ -11,9 +11,9 @@ use super::super::case::{Case, Quantity};
 use super::super::machines;
 use super::super::models::Models;
 use super::super::runs::{Read, Reasons, Runs, left_out};
-use super::super::table::Line;
 use super::configurations::{Configuration, Configurations};
 use super::{SOURCE, results, step_seconds};
+use crate::validate::columns::Line;
 use crate::validate::roots::Root;
 
 pub(super) const GPT3: Runs = Runs::new(

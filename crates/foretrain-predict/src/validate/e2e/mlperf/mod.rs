@@ -8,9 +8,9 @@ mod submission;
 
 use foretrain_core::Result;
 
-use super::runs::{Runs, left_out, table};
-use super::table::{Line, Table};
+use super::runs::{Runs, left_out};
 use crate::validate::ValidationSet;
+use crate::validate::columns::{Line, Table, table};
 use crate::validate::roots::Root;
 
 /// Sets of this table, in the order of the report.

@@ -17,10 +17,10 @@ use super::super::held_out::Constants;
 use super::super::models::Models;
 use super::super::runs::{Reasons, left_out};
 use super::super::sources;
-use super::super::table::Table;
 use super::submission::Submission;
 use super::{SOURCE, results};
 use crate::validate::ValidationSet;
+use crate::validate::columns::Table;
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{Row, SetOutcome};
 

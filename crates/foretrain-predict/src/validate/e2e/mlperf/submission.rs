@@ -7,8 +7,8 @@ use foretrain_hardware::Cluster;
 
 use super::super::machines;
 use super::super::runs::left_out;
-use super::super::table::Line;
 use super::step_seconds;
+use crate::validate::columns::Line;
 
 /// A submission.
 #[derive(Clone)]
@@ -76,8 +76,8 @@ fn cluster(accelerator: &str, each: Option<u32>) -> Result<Arc<Cluster>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::table::Table;
     use super::*;
+    use crate::validate::columns::Table;
 
     fn of(round: &str, benchmark: &str) -> Submission {
         let text = format!(

@@ -8,8 +8,8 @@ use foretrain_plan::{Precision, Software, Training, Wish};
 use super::super::case::{Case, Quantity};
 use super::super::models::Models;
 use super::super::runs::{Read, Runs, left_out, read_lines};
-use super::super::table::Line;
 use super::{RUNS, alps};
+use crate::validate::columns::Line;
 use crate::validate::roots::Root;
 
 pub(super) const STEPS: Runs = Runs::new(

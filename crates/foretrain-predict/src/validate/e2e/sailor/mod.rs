@@ -13,9 +13,9 @@ use foretrain_plan::layout::Schedule;
 use foretrain_plan::pipeline::{Durations, evaluate, orders};
 use foretrain_plan::times::Machine;
 
-use super::runs::{Reasons, Runs, left_out, table};
-use super::table::{Line, Table};
+use super::runs::{Reasons, Runs, left_out};
 use crate::validate::ValidationSet;
+use crate::validate::columns::{Line, Table, table};
 use crate::validate::corpus::Corpus;
 use crate::validate::report::{Row, SetOutcome, Skipped};
 use crate::validate::roots::Root;

@@ -1,0 +1,423 @@
+//! The run: arrivals, ends, failures and decisions in the order of time.
+//!
+//! A running job does work at a rate that holds until something near it changes, so between events
+//! nothing has to be computed: work is counted when a rate changes, and each change leaves one event
+//! behind, for when the job would end. Events of older rates are told by their version and ignored.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use foretrain_core::Nanos;
+use smallvec::SmallVec;
+
+use super::board::Board;
+use super::failures::NodeEvents;
+use super::gauge::Gauge;
+use super::job::{Job, JobId};
+use super::occupancy::Occupancy;
+use super::outcome::Outcome;
+use super::placement::Placement;
+use super::policy::{Policy, Rhythm};
+use super::speed::speed;
+use super::state::{Phase, Progress};
+use super::{Costs, Setup};
+
+/// What happens at a time, in the order in which it is dealt with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// A job reaches a point of its work: its end, or where its speed changes by itself.
+    Point(JobId, u32),
+    Node(u32),
+}
+
+pub(super) struct Engine<'a> {
+    setup: &'a Setup<'a>,
+    now: Nanos,
+    progress: Vec<Progress>,
+    occupancy: Occupancy,
+    waiting: BTreeSet<JobId>,
+    running: BTreeSet<JobId>,
+    /// Jobs by submission.
+    arrivals: std::iter::Peekable<std::vec::IntoIter<JobId>>,
+    events: BinaryHeap<Reverse<(Nanos, Kind)>>,
+    nodes: NodeEvents,
+    gauge: Gauge,
+    /// Jobs that are not done.
+    left: usize,
+    /// Reused between decisions.
+    before: BTreeMap<JobId, Option<Placement>>,
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn new(setup: &'a Setup<'a>) -> Self {
+        let jobs = setup.jobs;
+        let mut order: Vec<JobId> = (0..jobs.len() as JobId).collect();
+        order.sort_by_key(|id| jobs[*id as usize].submit);
+        let occupancy = Occupancy::new(setup.cluster);
+        let nodes = NodeEvents::new(setup.failures, setup.cluster.nodes().len(), setup.seed);
+        Self {
+            setup,
+            now: Nanos::ZERO,
+            progress: vec![Progress::new(); jobs.len()],
+            gauge: Gauge::new(setup.cluster, jobs),
+            occupancy,
+            waiting: BTreeSet::new(),
+            running: BTreeSet::new(),
+            left: jobs.len(),
+            arrivals: order.into_iter().peekable(),
+            events: BinaryHeap::new(),
+            nodes,
+            before: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn run(mut self, policy: &mut dyn Policy) -> Outcome {
+        let rhythm = policy.rhythm();
+        let first = self.setup.jobs.iter().map(|job| job.submit).min().unwrap_or(Nanos::ZERO);
+        self.now = first;
+        self.gauge.begin(first);
+        for (node, time) in self.nodes.first(first) {
+            self.events.push(Reverse((time, Kind::Node(node))));
+        }
+        let mut tick = next_tick(rhythm, first);
+        while self.left > 0 {
+            let Some(time) = self.next_time(tick) else { break };
+            if self.setup.until.is_some_and(|until| time > until) {
+                break;
+            }
+            self.advance(time);
+            // While the cluster was empty, ticks went by unused.
+            if tick.is_some_and(|tick| tick < time) {
+                tick = next_tick(rhythm, time);
+            }
+            let happened = self.take_events(policy);
+            if tick == Some(time) {
+                tick = next_tick(rhythm, time + Nanos::from_nanos(1));
+                self.decide(policy);
+            } else if rhythm == Rhythm::Events && happened {
+                self.decide(policy);
+            }
+            if self.running.is_empty() && !self.waiting.is_empty() && self.is_stuck(tick) {
+                break;
+            }
+        }
+        self.outcome(policy)
+    }
+
+    fn job(&self, id: JobId) -> &'a Job {
+        &self.setup.jobs[id as usize]
+    }
+
+    /// The next time at which something can change.
+    fn next_time(&mut self, tick: Option<Nanos>) -> Option<Nanos> {
+        self.drop_stale();
+        let event = self.events.peek().map(|Reverse((time, _))| *time);
+        let arrival = self.arrivals.peek().map(|id| self.setup.jobs[*id as usize].submit);
+        // Without jobs in the cluster nothing is decided, and machines may fail unseen.
+        let busy = !self.running.is_empty() || !self.waiting.is_empty();
+        let tick = tick.filter(|_| busy);
+        let event = event.filter(|_| busy || arrival.is_none());
+        let soonest = [event, arrival, tick].into_iter().flatten().min()?;
+        Some(soonest.max(self.now))
+    }
+
+    fn drop_stale(&mut self) {
+        while let Some(Reverse((_, Kind::Point(id, version)))) = self.events.peek() {
+            if self.progress[*id as usize].version == *version {
+                break;
+            }
+            self.events.pop();
+        }
+    }
+
+    /// Whether jobs wait that nothing will ever start: no job runs or arrives, and the policy has just
+    /// been asked.
+    fn is_stuck(&self, tick: Option<Nanos>) -> bool {
+        let more = self.arrivals.len() > 0;
+        let nodes_change = self.setup.failures.is_some();
+        let asked_again = tick.is_some() && self.now < self.gauge.last_change() + PATIENCE;
+        !more && !nodes_change && !asked_again
+    }
+
+    fn advance(&mut self, time: Nanos) {
+        self.gauge.advance(time, self.waiting.len(), self.running.len());
+        self.now = time;
+    }
+
+    /// Deals with everything that happens now. Whether anything did that a policy should know of.
+    fn take_events(&mut self, policy: &mut dyn Policy) -> bool {
+        let mut happened = false;
+        while let Some(&Reverse((time, kind))) = self.events.peek() {
+            if time > self.now {
+                break;
+            }
+            self.events.pop();
+            match kind {
+                Kind::Point(id, version) => {
+                    if self.progress[id as usize].version == version {
+                        happened |= self.reach(id, policy);
+                    }
+                }
+                Kind::Node(node) => {
+                    self.toggle(node, policy);
+                    happened = true;
+                }
+            }
+        }
+        while let Some(id) =
+            self.arrivals.next_if(|id| self.setup.jobs[*id as usize].submit <= self.now)
+        {
+            self.arrive(id, policy);
+            happened = true;
+        }
+        happened
+    }
+
+    fn arrive(&mut self, id: JobId, policy: &mut dyn Policy) {
+        let progress = &mut self.progress[id as usize];
+        if !self.setup.is_possible(self.setup.jobs, id) {
+            progress.phase = Phase::Impossible;
+            self.left -= 1;
+            return;
+        }
+        progress.phase = Phase::Waiting;
+        progress.waiting_since = self.now;
+        self.waiting.insert(id);
+        policy.arrived(&self.board_view(), id);
+    }
+
+    /// A job reaches its end or a change of its speed. Whether it ended.
+    fn reach(&mut self, id: JobId, policy: &mut dyn Policy) -> bool {
+        let work = self.job(id).work;
+        let progress = &mut self.progress[id as usize];
+        progress.count_to(self.now);
+        // Rounding may leave a trifle.
+        if progress.done < work * (1.0 - 1e-12) - 1e-9 {
+            self.refresh(id);
+            return false;
+        }
+        progress.done = work;
+        progress.finish = Some(self.now);
+        progress.phase = Phase::Done;
+        progress.version += 1;
+        let at = std::mem::take(&mut progress.at);
+        self.running.remove(&id);
+        self.left -= 1;
+        self.vacate(id, &at);
+        policy.left(id);
+        true
+    }
+
+    /// A machine goes down or comes back.
+    fn toggle(&mut self, node: u32, policy: &mut dyn Policy) {
+        let up = self.occupancy.is_up(node);
+        if up {
+            let gpus = self.setup.cluster.gpus_of(node);
+            let mut hit: Vec<JobId> =
+                gpus.flat_map(|gpu| self.occupancy.gpu(gpu).tenants.iter().copied()).collect();
+            hit.sort_unstable();
+            hit.dedup();
+            for id in hit {
+                self.lose(id, policy);
+            }
+        }
+        self.occupancy.set_up(self.setup.cluster, node, !up);
+        self.gauge.node(&self.occupancy, self.setup.cluster, node);
+        let next = self.nodes.next(node, !up, self.now);
+        self.events.push(Reverse((next, Kind::Node(node))));
+    }
+
+    /// A job loses its machine, and the work since its last checkpoint.
+    fn lose(&mut self, id: JobId, policy: &mut dyn Policy) {
+        let every = self.setup.failures.map_or(Nanos::ZERO, |failures| failures.checkpoint_every);
+        let progress = &mut self.progress[id as usize];
+        progress.count_to(self.now);
+        let run = progress.last_start.map_or(Nanos::ZERO, |start| self.now - start);
+        let since = if every > Nanos::ZERO { run.nanos() % every.nanos() } else { run.nanos() };
+        let lost = Nanos::from_nanos(since).secs_f64() * progress.speed;
+        progress.done = (progress.done - lost).max(progress.saved);
+        progress.failures += 1;
+        progress.phase = Phase::Waiting;
+        progress.waiting_since = self.now;
+        progress.version += 1;
+        let at = std::mem::take(&mut progress.at);
+        self.running.remove(&id);
+        self.waiting.insert(id);
+        self.vacate(id, &at);
+        policy.arrived(&self.board_view(), id);
+    }
+
+    /// Frees a job's GPUs; those that shared them go faster.
+    fn vacate(&mut self, id: JobId, at: &Placement) {
+        let (cluster, job) = (self.setup.cluster, self.job(id));
+        self.occupancy.remove(cluster, id, job, at);
+        self.gauge.settle(&self.occupancy, cluster, at);
+        for neighbour in neighbours(&self.occupancy, [at]) {
+            self.refresh(neighbour);
+        }
+    }
+
+    fn board_view(&mut self) -> Board<'_> {
+        Board {
+            jobs: self.setup.jobs,
+            cluster: self.setup.cluster,
+            now: self.now,
+            progress: &mut self.progress,
+            occupancy: &mut self.occupancy,
+            waiting: &mut self.waiting,
+            running: &mut self.running,
+            before: &mut self.before,
+        }
+    }
+
+    fn decide(&mut self, policy: &mut dyn Policy) {
+        policy.decide(&mut self.board_view());
+        let before = std::mem::take(&mut self.before);
+        let after = |id: JobId| {
+            let progress = &self.progress[id as usize];
+            (progress.phase == Phase::Running).then_some(&progress.at)
+        };
+        let changed: Vec<(JobId, Option<Placement>)> =
+            before.into_iter().filter(|(id, was)| was.as_ref() != after(*id)).collect();
+        if changed.is_empty() {
+            return;
+        }
+        let mut touched: Vec<Placement> = Vec::new();
+        for (id, was) in changed {
+            self.change(id, was.as_ref());
+            touched.extend(was);
+            touched.push(self.progress[id as usize].at.clone());
+        }
+        for at in &touched {
+            self.gauge.settle(&self.occupancy, self.setup.cluster, at);
+        }
+        if self.setup.costs.relaunch_all {
+            for id in self.running.clone() {
+                self.start_up(id, self.setup.costs.restart);
+            }
+        }
+        let affected = if self.setup.costs.relaunch_all {
+            self.running.clone()
+        } else {
+            neighbours(&self.occupancy, &touched)
+        };
+        for id in affected {
+            self.refresh(id);
+        }
+    }
+
+    /// Books what a decision changed for one job.
+    fn change(&mut self, id: JobId, was: Option<&Placement>) {
+        let now = self.now;
+        let progress = &mut self.progress[id as usize];
+        let at = progress.at.clone();
+        // What was done was done where it was.
+        if let Some(was) = was {
+            progress.at = was.clone();
+            progress.phase = Phase::Running;
+            progress.count_to(now);
+            progress.at = at.clone();
+        }
+        if at.gpus.is_empty() {
+            progress.phase = Phase::Waiting;
+            progress.waiting_since = now;
+            progress.preemptions += 1;
+            progress.saved = progress.done;
+            progress.version += 1;
+            return;
+        }
+        progress.phase = Phase::Running;
+        progress.counted_to = now;
+        if was.is_some() {
+            progress.moves += 1;
+        } else {
+            progress.waited += now - progress.waiting_since;
+        }
+        progress.saved = progress.done;
+        let fresh = progress.first_start.is_none();
+        progress.first_start.get_or_insert(now);
+        progress.last_start = Some(now);
+        progress.starts += 1;
+        let Costs { start, restart, .. } = self.setup.costs;
+        self.start_up(id, if fresh { start } else { restart });
+    }
+
+    fn start_up(&mut self, id: JobId, cost: Nanos) {
+        let progress = &mut self.progress[id as usize];
+        progress.count_to(self.now);
+        progress.starting_until = progress.starting_until.max(self.now + cost);
+    }
+
+    /// Works out a running job's speed and when it next reaches a point of its work.
+    fn refresh(&mut self, id: JobId) {
+        let job = self.job(id);
+        let progress = &mut self.progress[id as usize];
+        if progress.phase != Phase::Running {
+            return;
+        }
+        progress.count_to(self.now);
+        let others = (self.setup.jobs, self.setup.interference);
+        let (cluster, occupancy) = (self.setup.cluster, &self.occupancy);
+        progress.speed = speed(job, &progress.at, progress.done, cluster, occupancy, others);
+        progress.version += 1;
+        let change = job.scaling.as_ref().and_then(|scaling| scaling.changes_after(progress.done));
+        let target = change.map_or(job.work, |change| change.min(job.work));
+        if let Some(time) = progress.reaches(target) {
+            self.events.push(Reverse((time, Kind::Point(id, progress.version))));
+        }
+    }
+
+    fn outcome(self, policy: &dyn Policy) -> Outcome {
+        Outcome::new(policy.name(), self.setup, &self.progress, self.now, self.gauge)
+    }
+}
+
+/// How long a policy that is asked at intervals may leave jobs waiting on an idle cluster.
+const PATIENCE: Nanos = Nanos::from_millis(30 * 24 * 3_600_000);
+
+/// The first multiple of the interval that is not before `from`.
+fn next_tick(rhythm: Rhythm, from: Nanos) -> Option<Nanos> {
+    match rhythm {
+        Rhythm::Events => None,
+        Rhythm::Every(interval) => {
+            let interval = interval.nanos().max(1);
+            let number = from.nanos().div_euclid(interval)
+                + i64::from(from.nanos().rem_euclid(interval) > 0);
+            Some(Nanos::from_nanos(number.saturating_mul(interval)))
+        }
+    }
+}
+
+/// Jobs on the GPUs of these placements.
+fn neighbours<'a>(
+    occupancy: &Occupancy,
+    placements: impl IntoIterator<Item = &'a Placement>,
+) -> BTreeSet<JobId> {
+    let gpus = placements.into_iter().flat_map(|at| &at.gpus);
+    gpus.flat_map(|gpu| {
+        occupancy.gpu(*gpu).tenants.iter().copied().collect::<SmallVec<[JobId; 2]>>()
+    })
+    .collect()
+}
+
+impl Setup<'_> {
+    /// Whether an empty cluster has the GPUs that a job needs.
+    fn is_possible(&self, jobs: &[Job], id: JobId) -> bool {
+        self.why_impossible(&jobs[id as usize]).is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_multiples_of_the_interval() {
+        let every = Rhythm::Every(Nanos::from_millis(60_000));
+        let at = |seconds: i64| next_tick(every, Nanos::from_millis(seconds * 1_000));
+        assert_eq!(at(0), Some(Nanos::ZERO));
+        assert_eq!(at(1), Some(Nanos::from_millis(60_000)));
+        assert_eq!(at(60), Some(Nanos::from_millis(60_000)));
+        assert_eq!(next_tick(Rhythm::Events, Nanos::ZERO), None);
+    }
+}
