@@ -130,13 +130,12 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Whether jobs wait that nothing will ever start: no job runs or arrives, and the policy has just
-    /// been asked.
+    /// Whether jobs wait that nothing will ever start: no job runs or arrives, and either nothing else
+    /// can happen or the policy has left them waiting for a month.
     fn is_stuck(&self, tick: Option<Nanos>) -> bool {
-        let more = self.arrivals.len() > 0;
-        let nodes_change = self.setup.failures.is_some();
-        let asked_again = tick.is_some() && self.now < self.gauge.last_change() + PATIENCE;
-        !more && !nodes_change && !asked_again
+        let may_change = tick.is_some() || self.setup.failures.is_some();
+        let patient = self.now - self.gauge.last_change() < PATIENCE;
+        self.arrivals.len() == 0 && !(may_change && patient)
     }
 
     fn advance(&mut self, time: Nanos) {
@@ -223,6 +222,7 @@ impl<'a> Engine<'a> {
         }
         self.occupancy.set_up(self.setup.cluster, node, !up);
         self.gauge.node(&self.occupancy, self.setup.cluster, node);
+        policy.machines_changed();
         let next = self.nodes.next(node, !up, self.now);
         self.events.push(Reverse((next, Kind::Node(node))));
     }
@@ -372,7 +372,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// How long a policy that is asked at intervals may leave jobs waiting on an idle cluster.
+/// How long a policy that is asked again may leave jobs waiting on an idle cluster.
 const PATIENCE: Nanos = Nanos::from_millis(30 * 24 * 3_600_000);
 
 /// The first multiple of the interval that is not before `from`.

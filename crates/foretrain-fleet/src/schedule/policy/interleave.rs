@@ -146,6 +146,10 @@ impl Policy for Interleave {
         self.stale = true;
     }
 
+    fn machines_changed(&mut self) {
+        self.stale = true;
+    }
+
     fn decide(&mut self, board: &mut Board<'_>) {
         if !std::mem::take(&mut self.stale) {
             return;

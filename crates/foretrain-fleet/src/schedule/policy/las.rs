@@ -133,6 +133,10 @@ impl Policy for LeastAttained {
         self.stale = true;
     }
 
+    fn machines_changed(&mut self) {
+        self.stale = true;
+    }
+
     fn decide(&mut self, board: &mut Board<'_>) {
         self.demote(board);
         if !std::mem::take(&mut self.stale) {

@@ -2,9 +2,13 @@
 
 mod elastic;
 mod fairness;
+mod gandiva;
+mod groups;
+mod horus;
 mod interleave;
 mod las;
 mod marginal;
+mod packer;
 mod place;
 mod queue;
 mod ranked;
@@ -15,9 +19,12 @@ use super::board::Board;
 use super::job::JobId;
 
 pub use elastic::Goodput;
+pub use gandiva::Gandiva;
+pub use horus::Horus;
 pub use interleave::Interleave;
 pub use las::{LeastAttained, Moving, USUAL_LIMITS};
 pub use marginal::MarginalGain;
+pub use packer::{Packer, PackingCost};
 pub use place::Placer;
 pub use queue::{Order, Queue};
 pub use ranked::{Rank, Ranked};
@@ -52,6 +59,9 @@ pub trait Policy {
     fn left(&mut self, id: JobId) {
         let _ = id;
     }
+
+    /// A machine has failed or come back. The jobs of one that failed have arrived anew before.
+    fn machines_changed(&mut self) {}
 
     /// Starts and stops jobs.
     fn decide(&mut self, board: &mut Board<'_>);

@@ -92,6 +92,10 @@ impl Policy for Ranked {
         self.fairness.forget(id);
     }
 
+    fn machines_changed(&mut self) {
+        self.stale = true;
+    }
+
     fn decide(&mut self, board: &mut Board<'_>) {
         if !std::mem::take(&mut self.stale) {
             return;

@@ -1,0 +1,73 @@
+//! How fast a month of a large cluster is played: 100,000 jobs on 6,000 GPUs.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use foretrain_core::{Bytes, Nanos};
+use foretrain_cost::interference::ModelFile;
+use foretrain_cost::interference::colocation::{JobLoad, Sharing};
+use foretrain_fleet::schedule::policy::{Horus, Order, Queue};
+use foretrain_fleet::schedule::{
+    Cluster, Colocated, GpuKind, Job, Placer, Policy, Setup, simulate,
+};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+const JOBS: u32 = 100_000;
+const NODES: u32 = 750;
+
+/// Arrivals at the rate that keeps the cluster about full, sizes and durations as skewed as usual.
+fn jobs() -> Vec<Job> {
+    let mut random = Pcg64::seed_from_u64(1);
+    let mut submit = 0.0;
+    let mut work = 0.0;
+    let mut jobs: Vec<Job> = (0..JOBS)
+        .map(|number| {
+            let gpus = [1, 1, 1, 1, 2, 4, 8, 8, 16, 64][random.random_range(0..10)];
+            let (a, b): (f64, f64) = (random.random(), random.random());
+            let normal = (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos();
+            let seconds = (7.5 + 1.5 * normal).exp().clamp(60.0, 1e6);
+            work += seconds * f64::from(gpus);
+            let busy = random.random_range(0.1..1.0);
+            let second = Nanos::from_millis(1_000);
+            Job {
+                load: Some(JobLoad { step: second, busy, launch: second }),
+                peak: (1.2_f64 * busy).min(1.0),
+                memory: Bytes::from_gib(random.random_range(2..20)),
+                ..Job::new(number.to_string(), Nanos::ZERO, gpus, Nanos::from_secs_f64(seconds))
+            }
+        })
+        .collect();
+    let mean_gap = work / f64::from(NODES * 8) / f64::from(JOBS);
+    for job in &mut jobs {
+        let chance: f64 = random.random();
+        submit -= mean_gap * (1.0 - chance).ln();
+        job.submit = Nanos::from_secs_f64(submit);
+    }
+    jobs
+}
+
+fn schedule(criterion: &mut Criterion) {
+    let kind = GpuKind { memory: Some(Bytes::from_gib(32)), ..GpuKind::named("v100") };
+    let cluster = Cluster::uniform(NODES, 8, 32, kind).expect("valid");
+    let jobs = jobs();
+    let file = ModelFile::pretrained().expect("ships");
+    let model = file.colocation.expect("ships").model;
+    let interference = Colocated { model, sharing: Sharing::TimeSliced };
+    let setup = Setup::new(&cluster, &jobs, &interference);
+    let mut group = criterion.benchmark_group("100k-jobs-6000-gpus");
+    group.sample_size(10);
+    let policies: [(&str, fn() -> Box<dyn Policy>); 4] = [
+        ("fifo", || Box::new(Queue::new(Order::Arrival, Placer::Consolidated, false))),
+        ("fifo+backfill", || Box::new(Queue::new(Order::Arrival, Placer::Consolidated, true))),
+        ("sjf", || Box::new(Queue::new(Order::Shortest, Placer::Consolidated, true))),
+        ("horus", || Box::new(Horus::new())),
+    ];
+    for (name, policy) in policies {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| simulate(&setup, &mut *policy()).finished);
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, schedule);
+criterion_main!(benches);

@@ -1,0 +1,239 @@
+//! The scheduling simulator: what must hold whatever the policy.
+
+use foretrain_core::{Bytes, Nanos};
+use foretrain_cost::interference::colocation::JobLoad;
+use foretrain_fleet::schedule::policy::{
+    Gandiva, Goodput, Horus, Interleave, LeastAttained, MarginalGain, Moving, Order, Queue, Rank,
+    Ranked,
+};
+use foretrain_fleet::schedule::{
+    Cluster, ConstantSlowdown, Costs, Failures, GpuKind, Job, Node, Outcome, Phase, Placer, Policy,
+    Setup, Share, simulate,
+};
+use proptest::prelude::*;
+
+fn seconds(value: i64) -> Nanos {
+    Nanos::from_millis(value * 1_000)
+}
+
+const ALONE: ConstantSlowdown = ConstantSlowdown(1.0);
+
+fn policies() -> Vec<Box<dyn Policy>> {
+    let place = Placer::Consolidated;
+    vec![
+        Box::new(Queue::new(Order::Arrival, place, false)),
+        Box::new(Queue::new(Order::Arrival, Placer::LeastFragments, true)),
+        Box::new(Queue::new(Order::Shortest, Placer::FirstFit, true)),
+        Box::new(Queue::new(Order::LeastService, Placer::Anywhere, true).every(seconds(60))),
+        Box::new(Ranked::new(Rank::ShortestRemaining, place)),
+        Box::new(Ranked::new(Rank::LeastRemainingService, place).every(seconds(60))),
+        Box::new(Ranked::new(Rank::FinishTimeFairness, place)),
+        Box::new(LeastAttained::new(vec![500.0], Moving::Stay)),
+        Box::new(LeastAttained::new(vec![500.0, 5_000.0], Moving::Replan(place))),
+        Box::new(Gandiva::new(seconds(100))),
+        Box::new(Horus::new()),
+        Box::new(Horus::grouped(3)),
+        Box::new(Goodput::new(seconds(60), seconds(30))),
+        Box::new(MarginalGain::new(seconds(60))),
+        Box::new(Interleave::new(true, 4, place)),
+        Box::new(Interleave::new(false, 2, place)),
+    ]
+}
+
+fn cluster(nodes: u32, gpus: u32) -> Cluster {
+    let kind =
+        GpuKind { memory: Some(Bytes::from_gib(32)), sliced: true, ..GpuKind::named("a100") };
+    Cluster::uniform(nodes, gpus, 2, kind).expect("valid")
+}
+
+fn job(number: usize, submit: i64, gpus: u32, duration: i64) -> Job {
+    Job::new(number.to_string(), seconds(submit), gpus, seconds(duration))
+}
+
+fn run(cluster: &Cluster, jobs: &[Job], policy: &mut dyn Policy) -> Outcome {
+    simulate(&Setup::new(cluster, jobs, &ALONE), policy)
+}
+
+#[test]
+fn first_come_first_served_by_hand() {
+    // Eight GPUs: the second job waits for the first, the third behind the second.
+    let cluster = cluster(1, 8);
+    let jobs = [job(0, 0, 6, 100), job(1, 10, 4, 50), job(2, 20, 1, 5)];
+    let strict = run(&cluster, &jobs, &mut Queue::new(Order::Arrival, Placer::Consolidated, false));
+    let ends = |run: &Outcome| run.jobs.iter().map(|job| job.finish).collect::<Vec<_>>();
+    assert_eq!(ends(&strict), [Some(seconds(100)), Some(seconds(150)), Some(seconds(105))]);
+    let back = run(&cluster, &jobs, &mut Queue::new(Order::Arrival, Placer::Consolidated, true));
+    assert_eq!(ends(&back), [Some(seconds(100)), Some(seconds(150)), Some(seconds(25))]);
+    assert_eq!(back.makespan, seconds(150));
+    assert_eq!(back.wait.mean, seconds(30));
+    // 6 x 100 + 4 x 50 + 1 x 5 of 8 x 150 GPU-seconds.
+    assert!((back.allocated() - 805.0 / 1_200.0).abs() < 1e-9, "{}", back.allocated());
+}
+
+#[test]
+fn the_shortest_remaining_time_takes_gpus_from_others() {
+    let cluster = cluster(1, 1);
+    let jobs = [job(0, 0, 1, 100), job(1, 10, 1, 20)];
+    let costs = Costs { restart: seconds(5), ..Costs::default() };
+    let setup = Setup { costs, ..Setup::new(&cluster, &jobs, &ALONE) };
+    let run = simulate(&setup, &mut Ranked::new(Rank::ShortestRemaining, Placer::Consolidated));
+    assert_eq!(run.jobs[1].finish, Some(seconds(30)));
+    // Ten seconds were done before, and resuming costs five.
+    assert_eq!(run.jobs[0].finish, Some(seconds(30 + 90 + 5)));
+    assert_eq!(run.jobs[0].disturbed, [1, 0, 0]);
+    assert_eq!(run.jobs[0].waited, seconds(20));
+}
+
+#[test]
+fn jobs_that_share_a_gpu_slow_each_other_down_while_they_do() {
+    let cluster = cluster(1, 1);
+    let half = JobLoad { step: seconds(1), busy: 0.4, launch: seconds(1) };
+    let busy = |job: Job| Job { load: Some(half), peak: 0.4, ..job };
+    let jobs = [busy(job(0, 0, 1, 100)), busy(job(1, 50, 1, 100))];
+    let twice = ConstantSlowdown(2.0);
+    let run = simulate(&Setup::new(&cluster, &jobs, &twice), &mut Horus::new());
+    // Alone for 50 s, then at half speed: 50 s of work take 100. The other then has 50 s left, alone.
+    assert_eq!(run.jobs[0].finish, Some(seconds(150)));
+    assert_eq!(run.jobs[1].finish, Some(seconds(200)));
+}
+
+#[test]
+fn parts_and_slices_are_kept_apart() {
+    let cluster = cluster(1, 2);
+    let part = |number: usize, thousandths: u16| Job {
+        share: Share::Part(thousandths),
+        ..job(number, 0, 1, 10)
+    };
+    let slice = |number: usize, sevenths: u8| Job {
+        share: Share::Slice(sevenths),
+        ..job(number, 0, 1, 10)
+    };
+    let jobs = [part(0, 600), part(1, 400), slice(2, 4), slice(3, 3), slice(4, 1), part(5, 1)];
+    let run = run(&cluster, &jobs, &mut Queue::new(Order::Arrival, Placer::Consolidated, true));
+    let starts: Vec<Option<Nanos>> = run.jobs.iter().map(|job| job.first_start).collect();
+    let (now, later) = (Some(seconds(0)), Some(seconds(10)));
+    assert_eq!(starts, [now, now, now, now, later, later]);
+}
+
+#[test]
+fn a_failure_costs_the_work_since_the_last_checkpoint() {
+    let cluster = cluster(1, 1);
+    let jobs = [job(0, 0, 1, 100_000)];
+    let failures =
+        Failures { every: seconds(20_000), repair: seconds(100), checkpoint_every: seconds(1_000) };
+    let setup = Setup { failures: Some(failures), seed: 3, ..Setup::new(&cluster, &jobs, &ALONE) };
+    let fifo = || Queue::new(Order::Arrival, Placer::Consolidated, false);
+    let run = simulate(&setup, &mut fifo());
+    let [_, _, failed] = run.jobs[0].disturbed;
+    assert!(failed > 0);
+    let lost = run.jobs[0].on_gpus - seconds(100_000);
+    assert!(lost > Nanos::ZERO && lost < seconds(1_000 * i64::from(failed)), "{lost:?} {failed}");
+    assert!(run.totals.down > 0.0);
+    let again = simulate(&setup, &mut fifo());
+    assert_eq!(run.jobs[0].finish, again.jobs[0].finish);
+    let other = simulate(&Setup { seed: 4, ..setup }, &mut fifo());
+    assert_ne!(run.jobs[0].finish, other.jobs[0].finish);
+}
+
+#[test]
+fn impossible_jobs_are_said_to_be() {
+    let cluster = cluster(2, 4);
+    let mut large = job(0, 0, 9, 10);
+    let heavy = Job { memory: Bytes::from_gib(40), ..job(1, 0, 1, 10) };
+    let strange = Job { kind: Some(3), ..job(2, 0, 1, 10) };
+    let fine = job(3, 0, 8, 10);
+    let setup = |jobs| Setup::new(&cluster, jobs, &ALONE);
+    let jobs = [large.clone(), heavy, strange, fine];
+    for mut policy in policies() {
+        let run = simulate(&setup(&jobs), &mut *policy);
+        assert_eq!((run.impossible, run.finished, run.unfinished), (3, 1, 0), "{}", run.policy);
+    }
+    large.gpus = 0;
+    assert!(setup(&jobs).why_impossible(&large).expect("impossible").contains("no GPU"));
+}
+
+#[test]
+fn a_policy_that_does_nothing_ends() {
+    struct Idle;
+    impl Policy for Idle {
+        fn name(&self) -> String {
+            "idle".into()
+        }
+        fn decide(&mut self, _board: &mut foretrain_fleet::schedule::Board<'_>) {}
+    }
+    let run = run(&cluster(1, 1), &[job(0, 0, 1, 1)], &mut Idle);
+    assert_eq!((run.finished, run.unfinished), (0, 1));
+}
+
+#[test]
+fn nodes_of_many_kinds_are_used() {
+    let kinds = vec![GpuKind::named("v100"), GpuKind::named("a100")];
+    let node = |kind, gpus| Node { gpus, kind, rack: 0 };
+    let nodes = vec![node(0, 4), node(1, 8), node(1, 2), node(0, 2)];
+    let cluster = Cluster::new(kinds, nodes).expect("valid");
+    let wants =
+        |kind: u32, number: usize, gpus: u32| Job { kind: Some(kind), ..job(number, 0, gpus, 10) };
+    // Six v100 are on two nodes of different size.
+    let jobs = [wants(0, 0, 6), wants(1, 1, 10), wants(1, 2, 1)];
+    for mut policy in policies() {
+        let run = run(&cluster, &jobs, &mut *policy);
+        assert_eq!(run.finished, 3, "{}", run.policy);
+    }
+}
+
+prop_compose! {
+    fn jobs()(rows in prop::collection::vec(
+        (0i64..2_000, prop::sample::select(vec![1u32, 1, 2, 3, 4, 6, 8]), 1i64..800, 0.05f64..1.0, 0u64..20), 1..40,
+    )) -> Vec<Job> {
+        rows.into_iter().enumerate().map(|(number, (submit, gpus, duration, busy, memory))| Job {
+            load: Some(JobLoad { step: seconds(1), busy, launch: seconds(1) }),
+            peak: busy,
+            memory: Bytes::from_gib(memory),
+            ..job(number, submit, gpus, duration)
+        }).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Everything finishes, nothing runs faster than alone, GPU-time is neither made nor lost, and
+    /// a second run is the same.
+    #[test]
+    fn runs_conserve_work(jobs in jobs(), slowdown in 1.0f64..3.0, fails in any::<bool>()) {
+        let cluster = cluster(2, 4);
+        let slowdown = ConstantSlowdown(slowdown);
+        let failures = fails.then_some(Failures {
+            every: seconds(3_000), repair: seconds(200), checkpoint_every: seconds(100),
+        });
+        let costs = Costs { start: seconds(2), restart: seconds(3), relaunch_all: false };
+        let setup = Setup { costs, failures, seed: 9, ..Setup::new(&cluster, &jobs, &slowdown) };
+        let (first, second) = (policies(), policies());
+        for (mut policy, mut again) in first.into_iter().zip(second) {
+            let run = simulate(&setup, &mut *policy);
+            let name = run.policy.clone();
+            prop_assert_eq!(run.finished, jobs.len(), "{}", name);
+            let least = jobs.iter().map(|job| job.submit.secs_f64() + job.work).fold(0.0, f64::max);
+            prop_assert!(run.makespan.secs_f64() + run.begin.secs_f64() >= least - 1e-6, "{}", name);
+            let mut service = 0.0;
+            for (job, state) in jobs.iter().zip(&run.jobs) {
+                prop_assert_eq!(state.phase, Phase::Done);
+                prop_assert!(state.on_gpus.secs_f64() >= job.work - 1e-6, "{}", name);
+                let completion = state.completion.expect("done");
+                prop_assert_eq!(completion, state.waited + state.on_gpus, "{}", name);
+                prop_assert!(state.first_start.expect("started") >= job.submit);
+                service += state.service;
+            }
+            // Shared GPU-seconds count once as busy, and once per job as service.
+            prop_assert!(run.totals.busy <= service + 1e-3, "{} {} {}", name, run.totals.busy, service);
+            let whole = f64::from(run.gpus) * run.makespan.secs_f64();
+            let parts = run.totals.busy + run.totals.idle + run.totals.down;
+            prop_assert!((parts - whole).abs() < 1e-6 * whole + 1e-3, "{} {} {}", name, parts, whole);
+            prop_assert!(run.totals.utilised <= run.totals.busy + 1e-6);
+            prop_assert!(run.totals.useless <= run.totals.idle + 1e-6);
+            let once_more = simulate(&setup, &mut *again);
+            let ends = |run: &Outcome| run.jobs.iter().map(|job| job.finish).collect::<Vec<_>>();
+            prop_assert_eq!(ends(&run), ends(&once_more), "{}", name);
+        }
+    }
+}
