@@ -1,0 +1,41 @@
+//! The arguments of `fleet`.
+
+mod table;
+
+use clap::{Args, Subcommand};
+
+use self::table::Tables;
+use crate::commands::fleet::{Options, audit};
+
+#[derive(Debug, Args)]
+#[command(after_help = "docs/fleet.md explains the tables, the rules and the answers.")]
+pub(super) struct Fleet {
+    #[command(subcommand)]
+    action: FleetAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum FleetAction {
+    /// Show what tables of jobs, machines and GPU samples hold, leave open and contradict each other
+    /// in.
+    Audit(AuditArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  foretrain fleet audit jobs.csv
+  foretrain fleet audit jobs.csv --column submit=queued_at:ms
+  foretrain fleet audit cluster_job_log cluster_machine_list cluster_gpu_util")]
+struct AuditArgs {
+    #[command(flatten)]
+    tables: Tables,
+}
+
+impl From<Fleet> for Options {
+    fn from(args: Fleet) -> Self {
+        match args.action {
+            FleetAction::Audit(args) => Self::Audit(audit::Options { tables: args.tables.into() }),
+        }
+    }
+}
