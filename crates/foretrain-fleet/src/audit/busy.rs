@@ -45,7 +45,9 @@ impl Steps {
     }
 
     fn peak(&self) -> f64 {
-        self.changes.iter().map(|(_, level)| *level).fold(0.0, f64::max)
+        let most = self.changes.iter().map(|(_, level)| *level).fold(0.0, f64::max);
+        // Fractions that come and go leave traces in the last digits.
+        (most * 1e6).round() / 1e6
     }
 }
 
@@ -213,7 +215,13 @@ impl Busy {
             let held = self.machines.get(machine).map_or(0.0, |steps| steps.at(sample.at));
             // Which GPUs of a machine a job held is not known, so one of them alone is only
             // missed where no job is on the machine.
-            let missing = if whole { (busy - held).max(0.0) } else if held > 0.0 { 0.0 } else { busy };
+            let missing = if whole {
+                (busy - held).max(0.0)
+            } else if held > 0.0 {
+                0.0
+            } else {
+                busy
+            };
             if missing > 0.0 {
                 tally.unexplained += missing;
                 *tally.by_machine.entry(machine.to_owned()).or_default() += missing;
@@ -222,7 +230,8 @@ impl Busy {
         let minute = sample.at.nanos().div_euclid(MINUTE);
         if tally.minutes.len() < MOST_TIMES || tally.minutes.contains_key(&minute) {
             let who = hash(&(&sample.machine, sample.first));
-            let point = tally.minutes.entry(minute).or_insert(Minute { first: who, ..Minute::default() });
+            let point =
+                tally.minutes.entry(minute).or_insert(Minute { first: who, ..Minute::default() });
             point.busy += busy;
             point.repeats += u32::from(point.first == who);
         } else {
@@ -236,8 +245,12 @@ impl Busy {
         }
         self.prepare();
         let by_machine = self.by_machine();
-        let mut times: Vec<(Nanos, f64)> =
-            self.tally.minutes.iter().map(|(minute, point)| (point_of(*minute), point.mean())).collect();
+        let mut times: Vec<(Nanos, f64)> = self
+            .tally
+            .minutes
+            .iter()
+            .map(|(minute, point)| (point_of(*minute), point.mean()))
+            .collect();
         times.sort_unstable_by_key(|(time, _)| *time);
         let held: Vec<f64> = times.iter().map(|(time, _)| self.all.at(*time)).collect();
         let over_all: f64 =
@@ -257,9 +270,14 @@ impl Busy {
             by_machine,
             machines,
         };
-        ledger.cover("GPU samples within the span of the jobs", gap.compared, gap.compared + gap.outside);
+        ledger.cover(
+            "GPU samples within the span of the jobs",
+            gap.compared,
+            gap.compared + gap.outside,
+        );
         if gap.incomplete() {
-            let part = Coverage { used: gap.unexplained.round() as u64, total: gap.busy.round() as u64 };
+            let part =
+                Coverage { used: gap.unexplained.round() as u64, total: gap.busy.round() as u64 };
             ledger.record_at(
                 Severity::Warning,
                 "job-table-incomplete",
@@ -285,7 +303,8 @@ fn split<'a>(title: &'a str, evidence: &Evidence) -> (&'a str, Option<u32>) {
     }
     let cut = title.rfind(['-', '/', ':', '_']);
     let found = cut.and_then(|cut| {
-        let gpu = title[cut + 1..].trim_start_matches("gpu").parse().ok().filter(|gpu| *gpu < 64)?;
+        let gpu =
+            title[cut + 1..].trim_start_matches("gpu").parse().ok().filter(|gpu| *gpu < 64)?;
         evidence.knows(&title[..cut]).then_some((&title[..cut], Some(gpu)))
     });
     found.unwrap_or((title, None))

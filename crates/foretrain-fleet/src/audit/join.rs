@@ -140,7 +140,11 @@ impl Join {
             }
         }
         self.linked = FxHashMap::default();
-        ledger.cover(&format!("jobs with a row in {}", self.parts), self.jobs.used, self.jobs.total);
+        ledger.cover(
+            &format!("jobs with a row in {}", self.parts),
+            self.jobs.used,
+            self.jobs.total,
+        );
         ledger.record_many(
             Severity::Warning,
             "part-of-no-job",

@@ -168,7 +168,8 @@ impl Evidence {
                 let Said { listed, listed_else, jobs, log } = *said;
                 if found.conflicts.len() < SHOWN {
                     let machine = machine.clone();
-                    let conflict = MachineConflict { machine, listed, listed_else, jobs, log, taken };
+                    let conflict =
+                        MachineConflict { machine, listed, listed_else, jobs, log, taken };
                     found.conflicts.push(conflict);
                 }
             }

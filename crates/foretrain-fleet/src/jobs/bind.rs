@@ -166,8 +166,8 @@ fn binding(
     let unit_from = if itself { UnitFrom::Itself } else { unit_from };
     // Half of the times past 1973 and before 2200: nobody's relative times are that long.
     let epoch = |number: &&f64| (1e17..7e18).contains(&(**number * unit.factor));
-    let since_1970 = dimension == Dimension::Instant
-        && 2 * numbers.iter().filter(epoch).count() > numbers.len();
+    let since_1970 =
+        dimension == Dimension::Instant && 2 * numbers.iter().filter(epoch).count() > numbers.len();
     Binding { column, title: title.to_owned(), field, unit, unit_from, since_1970 }
 }
 

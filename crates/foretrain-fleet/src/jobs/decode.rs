@@ -93,17 +93,15 @@ impl Decoder {
                 job.status = Some(status);
             }
             Field::Class => {
-                job.features.class = self.word(cell, row, Fault::UnknownClass, |word| {
-                    word.parse::<Class>().ok()
-                });
+                job.features.class =
+                    self.word(cell, row, Fault::UnknownClass, |word| word.parse::<Class>().ok());
             }
             Field::Medium => {
                 job.features.medium = self.word(cell, row, Fault::UnknownMedium, Medium::parse);
             }
             Field::TrafficCounts => {
-                job.features.traffic_counts = self.word(cell, row, Fault::Unreadable, |word| {
-                    word.parse::<TrafficCounts>().ok()
-                });
+                job.features.traffic_counts = self
+                    .word(cell, row, Fault::Unreadable, |word| word.parse::<TrafficCounts>().ok());
             }
             Field::Machine => placements(cell, job),
             Field::Devices => devices(cell, job),
@@ -191,7 +189,8 @@ impl Decoder {
     fn ratio(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
         let bare = cell.strip_suffix(b"%").map_or(cell, <[u8]>::trim_ascii_end);
         let number = self.number(binding, bare, row)?;
-        let ratio = if bare.len() < cell.len() { number / binding.unit.factor / 100.0 } else { number };
+        let ratio =
+            if bare.len() < cell.len() { number / binding.unit.factor / 100.0 } else { number };
         if !(0.0..=1.0).contains(&ratio) {
             self.meet(Fault::BusyBeyondFull, row, cell);
             return None;

@@ -155,7 +155,8 @@ mod tests {
     use super::*;
 
     fn seconds(text: &str) -> Option<(i64, bool)> {
-        date(text.as_bytes()).map(|dated| (dated.at.nanos() / 1_000_000_000, dated.offset.is_some()))
+        date(text.as_bytes())
+            .map(|dated| (dated.at.nanos() / 1_000_000_000, dated.offset.is_some()))
     }
 
     #[test]
@@ -175,8 +176,17 @@ mod tests {
     #[test]
     fn what_is_no_date_is_none() {
         for text in [
-            "", "12", "2023", "2023-13-01", "2023-02-29", "2023-01-01 25:00:00", "01/02/2023",
-            "2023-01-01 10:00:00 CST", "2023-01-01 10", "0x10-01-01", "2023-01-01 10:00:00+99:00x",
+            "",
+            "12",
+            "2023",
+            "2023-13-01",
+            "2023-02-29",
+            "2023-01-01 25:00:00",
+            "01/02/2023",
+            "2023-01-01 10:00:00 CST",
+            "2023-01-01 10",
+            "0x10-01-01",
+            "2023-01-01 10:00:00+99:00x",
         ] {
             assert_eq!(seconds(text), None, "{text}");
         }

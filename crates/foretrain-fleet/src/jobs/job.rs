@@ -23,14 +23,8 @@ pub enum Status {
 
 impl Status {
     /// All of them, in the order of tables.
-    pub const ALL: [Status; 6] = [
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Running,
-        Self::Waiting,
-        Self::Other,
-    ];
+    pub const ALL: [Status; 6] =
+        [Self::Completed, Self::Failed, Self::Cancelled, Self::Running, Self::Waiting, Self::Other];
 
     /// The word in tables.
     pub const fn name(self) -> &'static str {

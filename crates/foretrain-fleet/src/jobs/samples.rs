@@ -56,13 +56,13 @@ fn of_utilisation(title: &str) -> bool {
 impl Layout {
     /// The layout of a log with these titles; none if the table is no log.
     pub(super) fn find(titles: &[String], rows: &[ByteRecord]) -> Option<Self> {
-        let named = |names: &[&str]| {
-            titles.iter().position(|title| names.contains(&plain(title).as_str()))
-        };
+        let named =
+            |names: &[&str]| titles.iter().position(|title| names.contains(&plain(title).as_str()));
         let time = named(&TIMES)?;
         let machine = named(&MACHINES);
         let gpu = named(&GPUS).filter(|gpu| Some(*gpu) != machine);
-        let is_key = |column: usize| column == time || Some(column) == machine || Some(column) == gpu;
+        let is_key =
+            |column: usize| column == time || Some(column) == machine || Some(column) == gpu;
         let others = || titles.iter().enumerate().filter(|(column, _)| !is_key(*column));
         let values: Vec<(usize, String)> = match machine {
             Some(_) => others()
@@ -139,7 +139,11 @@ impl Table {
 
     /// Hands every sample of a log to `visit`. With `as_written`, dates are taken by the clock of
     /// whoever wrote them and not in UTC.
-    pub fn for_each_sample(mut self, as_written: bool, mut visit: impl FnMut(&Sample)) -> TableRead {
+    pub fn for_each_sample(
+        mut self,
+        as_written: bool,
+        mut visit: impl FnMut(&Sample),
+    ) -> TableRead {
         let mut decoder = Decoder { as_written, ..Decoder::default() };
         let mut read = TableRead::default();
         let Some(layout) = self.layout().cloned() else { return read };
@@ -181,19 +185,17 @@ impl Table {
                 }
             }
         }
-        TableRead {
-            faults: decoder.faults,
-            zoned: decoder.zoned,
-            unzoned: decoder.unzoned,
-            ..read
-        }
+        TableRead { faults: decoder.faults, zoned: decoder.zoned, unzoned: decoder.unzoned, ..read }
     }
 }
 
 /// The number of a GPU that is named `3` or `gpu3`.
 fn index(name: &[u8]) -> u32 {
     let digits = name.iter().position(u8::is_ascii_digit).map_or(&b""[..], |at| &name[at..]);
-    value::integer(digits).and_then(|index| u32::try_from(index).ok()).filter(|i| *i < 256).unwrap_or(0)
+    value::integer(digits)
+        .and_then(|index| u32::try_from(index).ok())
+        .filter(|i| *i < 256)
+        .unwrap_or(0)
 }
 
 impl Layout {
@@ -230,7 +232,8 @@ mod tests {
 
     #[test]
     fn logs_are_long_or_wide() {
-        let philly = layout("time,machineId,gpu0_util,gpu1_util", "2017-10-03 00:00:00 PDT,m51,9,NA");
+        let philly =
+            layout("time,machineId,gpu0_util,gpu1_util", "2017-10-03 00:00:00 PDT,m51,9,NA");
         assert_eq!(philly.unwrap().values.len(), 2);
         let long = layout("timestamp,node,gpu,util", "1700000000,n1,gpu3,0.5").unwrap();
         assert_eq!((long.gpu, long.values.len(), long.unit), (Some(2), 1, Unit::ONE));

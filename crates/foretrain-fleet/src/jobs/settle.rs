@@ -8,8 +8,9 @@ use super::job::Job;
 /// Longer than any run: ten years.
 const DECADES: Nanos = Nanos::from_nanos(315_576_000_000_000_000);
 
-/// Takes out of a row what cannot be, and counts it.
-pub(super) fn settle(job: &mut Job, faults: &mut Faults) {
+/// Takes out of a row what cannot be, and counts it. `named` tells whether the table has a column of
+/// ids.
+pub(super) fn settle(job: &mut Job, named: bool, faults: &mut Faults) {
     let row = job.row;
     let times = |job: &Job| {
         let shown = |time: Option<Nanos>| {
@@ -56,7 +57,7 @@ pub(super) fn settle(job: &mut Job, faults: &mut Faults) {
     } else if let ([placed], None) = (job.placements.as_slice(), job.gpus) {
         job.gpus = placed.gpus.map(f64::from);
     }
-    if job.id.is_empty() && job.alias.is_empty() {
+    if named && job.id.is_empty() && job.alias.is_empty() {
         faults.meet(Fault::NoId, || format!("row {row}"));
     }
 }

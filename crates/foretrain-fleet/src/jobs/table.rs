@@ -80,8 +80,7 @@ impl Table {
     /// As of [`Table::open`].
     pub fn from_bytes(name: &str, bytes: Vec<u8>, options: &TableOptions) -> Result<Self> {
         let opened = read::open_bytes(bytes).map_err(|error| error.in_file(name))?;
-        Self::new(opened, name.to_owned(), name, None, options)
-            .map_err(|error| error.in_file(name))
+        Self::new(opened, name.to_owned(), name, None, options).map_err(|error| error.in_file(name))
     }
 
     fn new(
@@ -174,6 +173,7 @@ impl Table {
         let mut decoder = Decoder::default();
         let mut read = TableRead::default();
         let (mut job, mut row) = (Job::default(), ByteRecord::new());
+        let named = self.has(Field::Id) || self.has(Field::Alias);
         while self.next_row(&mut row, &mut read, &mut decoder.faults) {
             job.clear();
             job.row = read.rows;
@@ -182,17 +182,12 @@ impl Table {
                 complete(&mut job);
             }
             if self.kind != Kind::Machines {
-                settle(&mut job, &mut decoder.faults);
+                settle(&mut job, named, &mut decoder.faults);
             }
             read.given += 1;
             visit(&job);
         }
-        TableRead {
-            faults: decoder.faults,
-            zoned: decoder.zoned,
-            unzoned: decoder.unzoned,
-            ..read
-        }
+        TableRead { faults: decoder.faults, zoned: decoder.zoned, unzoned: decoder.unzoned, ..read }
     }
 
     /// The next row; counts rows, and what is none.

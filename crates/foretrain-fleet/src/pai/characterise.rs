@@ -66,10 +66,7 @@ impl Timed {
     }
 
     pub(super) fn rows(&self) -> Rows {
-        Rows {
-            timed: Coverage { used: self.used, total: self.rows },
-            synthetic: self.synthetic,
-        }
+        Rows { timed: Coverage { used: self.used, total: self.rows }, synthetic: self.synthetic }
     }
 
     pub(super) fn record(&self, ledger: &mut Ledger) {
@@ -84,7 +81,9 @@ impl Timed {
                 TrafficCounts::SentAndReceived => {
                     "traffic without its directions, taken as sent + received"
                 }
-                TrafficCounts::Sent => "traffic without its directions, taken as sent only and doubled",
+                TrafficCounts::Sent => {
+                    "traffic without its directions, taken as sent only and doubled"
+                }
             },
             self.traffic_assumed,
             None,

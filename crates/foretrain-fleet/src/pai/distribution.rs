@@ -160,7 +160,9 @@ mod tests {
     #[test]
     fn jobs_are_told_apart_by_size_and_end() {
         let mut all = Distributions::default();
-        for (gpus, status) in [(0.5, Status::Failed), (1.0, Status::Completed), (16.0, Status::Failed)] {
+        for (gpus, status) in
+            [(0.5, Status::Failed), (1.0, Status::Completed), (16.0, Status::Failed)]
+        {
             let run = Some(Nanos::from_secs_f64(3600.0));
             let status = Some(status);
             all.add(&Job { gpus: Some(gpus), duration: run, status, ..Job::default() });

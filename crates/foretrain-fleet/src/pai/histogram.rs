@@ -110,7 +110,8 @@ impl Sizes {
         }
         for (bin, count) in self.bins.iter().enumerate() {
             below += count;
-            if below >= wanted {
+            // The last bin holds whatever is beyond.
+            if below >= wanted && bin < MOST_BINS {
                 let middle = SMALLEST * ((bin as f64 + 0.5) * RATIO.ln()).exp();
                 return middle.clamp(self.least, self.most);
             }

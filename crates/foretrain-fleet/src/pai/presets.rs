@@ -4,7 +4,7 @@
 use foretrain_core::{Bytes, Flops};
 
 use super::work::Work;
-use crate::jobs::Class;
+use crate::jobs::{Class, Features, Job, TrafficCounts};
 
 /// A model of the study.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +87,25 @@ impl Case {
         CASES.iter().find(|case| case.name.eq_ignore_ascii_case(name))
     }
 
+    /// As a row of a table.
+    pub fn job(&self) -> Job {
+        let Work { class, cnodes, flops, memory_access, input, traffic, .. } = self.work;
+        let features = Features {
+            class: Some(class),
+            cnodes: Some(cnodes),
+            flops: Some(flops),
+            memory_access: Some(memory_access),
+            input: Some(input),
+            traffic: Some(traffic),
+            traffic_counts: Some(TrafficCounts::SentAndReceived),
+            dense_weights: self.work.dense_weights,
+            embedding_weights: self.work.embedding_weights,
+            ..Features::default()
+        };
+        let (model, batch) = (self.name.to_owned(), Some(f64::from(self.batch)));
+        Job { id: self.name.to_owned(), model, batch, features, ..Job::default() }
+    }
+
     /// The same features in another class: nothing but the medium changes, and no root is shared.
     pub fn in_class(&self, class: Class) -> Work {
         Work { class, ..self.work }
@@ -140,7 +159,12 @@ mod tests {
         ];
         for (case, golden) in CASES.iter().zip(golden) {
             let shares = Step::of(&case.work, &Hardware::pai_2019()).shares();
-            assert_eq!(shares.map(|share| format!("{:.1}", share * 100.0)), golden, "{}", case.name);
+            assert_eq!(
+                shares.map(|share| format!("{:.1}", share * 100.0)),
+                golden,
+                "{}",
+                case.name
+            );
         }
     }
 

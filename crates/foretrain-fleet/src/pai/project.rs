@@ -6,6 +6,7 @@ use foretrain_core::{Bytes, Ledger};
 use super::characterise::{Method, Rows, Timed};
 use super::hardware::Hardware;
 use super::histogram::Sizes;
+use super::presets::CASES;
 use super::step::{Overlap, Step};
 use super::work::Work;
 use crate::jobs::{Class, Job};
@@ -112,6 +113,8 @@ pub fn speed_up(work: &Work, moved: &Work, hardware: &Hardware, overlap: Overlap
 /// Jobs of one class in another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
+    /// Whose jobs: a class, or a single model.
+    pub of: String,
     /// Their class.
     pub from: Class,
     /// The other.
@@ -150,6 +153,26 @@ pub struct Projections {
     pub rows: Rows,
     /// By class, for classes that have jobs.
     pub projections: Vec<Projection>,
+}
+
+/// The six models of the study one by one.
+pub fn of_cases(
+    method: Method,
+    overlap: Overlap,
+    to: &[Class],
+    ledger: &mut Ledger,
+) -> Projections {
+    let mut all = Projector::new(method, overlap, to.to_vec()).finish(&mut Ledger::new());
+    for case in &CASES {
+        let mut one = Projector::new(method, overlap, to.to_vec());
+        one.add(&case.job());
+        let found = one.finish(ledger);
+        all.rows.timed.used += found.rows.timed.used;
+        all.rows.timed.total += found.rows.timed.total;
+        let named = found.projections.into_iter();
+        all.projections.extend(named.map(|one| Projection { of: case.name.to_owned(), ..one }));
+    }
+    all
 }
 
 /// Takes jobs in one after the other.
@@ -231,6 +254,7 @@ impl Sums {
             tenths: [sizes.quantile(0.1), sizes.quantile(0.9)],
         };
         Projection {
+            of: from.name().to_owned(),
             from,
             to,
             jobs: Coverage { used: self.single.count(), total: self.jobs },

@@ -5,6 +5,7 @@ use foretrain_core::{InputError, Ledger, Result};
 use super::characterise::{Method, Rows, Timed};
 use super::hardware::Resource;
 use super::histogram::Sizes;
+use super::presets::CASES;
 use super::step::{Overlap, Step};
 use crate::jobs::{Class, Job};
 
@@ -24,7 +25,9 @@ impl Change {
     /// Unless the factor is between a thousandth and a thousand.
     pub fn of(name: String, resource: Resource, times: f64) -> Result<Self> {
         if !(1e-3..=1e3).contains(&times) {
-            return Err(InputError::new(format!("{name}: expected a rate from a thousandth to a thousand times the base")));
+            return Err(InputError::new(format!(
+                "{name}: expected a rate from a thousandth to a thousand times the base"
+            )));
         }
         let mut all = [1.0; 5];
         all[resource.index()] = times;
@@ -82,6 +85,8 @@ pub struct Effect {
 /// Changes in the jobs of a class, or in all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassEffects {
+    /// Whose jobs: a class, a single model, or `all`.
+    pub of: String,
     /// The class; all jobs without one.
     pub class: Option<Class>,
     /// By change.
@@ -113,6 +118,26 @@ pub struct Sweep {
     pub changes: Vec<Change>,
     /// All jobs first, then by class.
     pub classes: Vec<ClassEffects>,
+}
+
+/// The six models of the study one by one.
+pub fn of_cases(
+    method: Method,
+    overlap: Overlap,
+    changes: &[Change],
+    ledger: &mut Ledger,
+) -> Sweep {
+    let mut all = Sweeper::new(method, overlap, changes.to_vec()).finish(&mut Ledger::new());
+    for case in &CASES {
+        let mut one = Sweeper::new(method, overlap, changes.to_vec());
+        one.add(&case.job());
+        let found = one.finish(ledger);
+        all.rows.timed.used += found.rows.timed.used;
+        all.rows.timed.total += found.rows.timed.total;
+        let own = found.classes.into_iter().filter(|effects| effects.class.is_some());
+        all.classes.extend(own.map(|one| ClassEffects { of: case.name.to_owned(), ..one }));
+    }
+    all
 }
 
 /// Takes jobs in one after the other.
@@ -164,6 +189,7 @@ impl Sweeper {
         let order = std::iter::once((None, Class::ALL.len()))
             .chain(Class::ALL.into_iter().map(|class| (Some(class), class.index())));
         let classes = order.filter(|(_, row)| jobs(*row) > 0).map(|(class, row)| ClassEffects {
+            of: class.map_or("all", Class::name).to_owned(),
             class,
             effects: self.sums[row].iter().map(effect).collect(),
             doubled: self.doubled[row].map(|sum| sum / jobs(row) as f64),

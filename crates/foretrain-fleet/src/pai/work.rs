@@ -62,10 +62,13 @@ impl Refusal {
 
     const fn said(self) -> (&'static str, &'static str) {
         match self {
-            Self::NoFeatures => ("no-features", "row without features of a step: only its times and GPUs count"),
-            Self::Incomplete => {
-                ("features-incomplete", "class, FLOPs, memory access, input or traffic missing: not timed")
+            Self::NoFeatures => {
+                ("no-features", "row without features of a step: only its times and GPUs count")
             }
+            Self::Incomplete => (
+                "features-incomplete",
+                "class, FLOPs, memory access, input or traffic missing: not timed",
+            ),
             Self::TooFew => {
                 ("class-needs-more-cnodes", "fewer cNodes than its class has: not timed")
             }
@@ -84,8 +87,7 @@ impl Refusal {
     /// Writes how often it was met to a ledger.
     pub fn record(self, count: u64, first: Option<u64>, ledger: &mut Ledger) {
         let (code, message) = self.said();
-        let severity =
-            if self == Self::NoFeatures { Severity::Note } else { Severity::Dropped };
+        let severity = if self == Self::NoFeatures { Severity::Note } else { Severity::Dropped };
         ledger.record_many(severity, code, message, count, first.map(|row| format!("row {row}")));
     }
 }

@@ -47,9 +47,15 @@ pub use estimate::{
     StageMemoryReport, StageTimeReport, TrainingReport,
 };
 pub use fleet::{
-    FleetAllocatedReport, FleetAuditReport, FleetColumnReport, FleetDayReport, FleetFieldReport,
-    FleetGapReport, FleetJoinPeriodReport, FleetJoinReport, FleetMachineReport,
-    FleetMachinesReport, FleetPeriodReport, FleetTableReport, FleetUnexplainedReport,
+    FleetAllocatedReport, FleetAuditReport, FleetCaseReport, FleetChangeReport,
+    FleetCharacteriseReport, FleetClassTimeReport, FleetColumnReport, FleetCountReport,
+    FleetDayReport, FleetDistributionsReport, FleetEffectsReport, FleetFieldReport,
+    FleetGainsReport, FleetGapReport, FleetGroupReport, FleetJoinPeriodReport, FleetJoinReport,
+    FleetMachineReport, FleetMachinesReport, FleetMethodReport, FleetPeriodReport,
+    FleetPointReport, FleetProfileReport, FleetProjectReport, FleetProjectionReport,
+    FleetReasonReport, FleetResourceReport, FleetRowsReport, FleetShareReport, FleetSpeedUpReport,
+    FleetSpreadReport, FleetSweepReport, FleetTableReport, FleetTimesReport,
+    FleetUnexplainedReport, FleetWeightedReport,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -102,7 +108,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 22] = [
+pub const ANSWERS: [&str; 25] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -110,6 +116,9 @@ pub const ANSWERS: [&str; 22] = [
     "collectives",
     "estimate",
     "fleet-audit",
+    "fleet-characterise",
+    "fleet-project",
+    "fleet-sweep",
     "hardware",
     "inspect",
     "inspect-graph",
@@ -151,6 +160,9 @@ pub fn schema(answer: &str) -> Result<Value> {
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "estimate" => generator.into_root_schema_for::<EstimateReport>(),
         "fleet-audit" => generator.into_root_schema_for::<FleetAuditReport>(),
+        "fleet-characterise" => generator.into_root_schema_for::<FleetCharacteriseReport>(),
+        "fleet-project" => generator.into_root_schema_for::<FleetProjectReport>(),
+        "fleet-sweep" => generator.into_root_schema_for::<FleetSweepReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

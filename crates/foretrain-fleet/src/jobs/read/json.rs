@@ -128,7 +128,8 @@ impl Splitter {
             return Found::End;
         }
         self.object.clear();
-        let (mut depth, mut string, mut escaped, mut first_line) = (0_usize, false, false, self.line);
+        let (mut depth, mut string, mut escaped, mut first_line) =
+            (0_usize, false, false, self.line);
         loop {
             let buffer = match self.text.fill_buf() {
                 Ok(buffer) => buffer,

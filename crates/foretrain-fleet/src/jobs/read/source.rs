@@ -32,7 +32,9 @@ impl Source {
             Box::new(Cursor::new(magic.clone()).chain(BufReader::with_capacity(BUFFER, file)))
         };
         Ok(Self::Text(match magic.as_slice() {
-            [0x1f, 0x8b, ..] => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(packed))),
+            [0x1f, 0x8b, ..] => {
+                Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(packed)))
+            }
             [0x28, 0xb5, 0x2f, 0xfd] => Box::new(BufReader::with_capacity(
                 BUFFER,
                 zstd::stream::read::Decoder::with_buffer(packed)?,

@@ -36,7 +36,12 @@ pub(super) static CONTINUOUS: Schema = Schema {
     columns: COLUMNS,
     headerless: Some(Headerless {
         titles: &[
-            "job_type", "command", "steps_argument", "needs_data", "total_steps", "arrival_time",
+            "job_type",
+            "command",
+            "steps_argument",
+            "needs_data",
+            "total_steps",
+            "arrival_time",
             "scale_factor",
         ],
         tells: |row| has_batch(row) && (3..7).all(|column| numeric(row, column)),
@@ -58,8 +63,16 @@ pub(super) static PHYSICAL: Schema = Schema {
     ],
     headerless: Some(Headerless {
         titles: &[
-            "job_type", "command", "directory", "steps_argument", "needs_data", "total_steps",
-            "scale_factor", "priority_weight", "deadline", "arrival_time",
+            "job_type",
+            "command",
+            "directory",
+            "steps_argument",
+            "needs_data",
+            "total_steps",
+            "scale_factor",
+            "priority_weight",
+            "deadline",
+            "arrival_time",
         ],
         tells: |row| has_batch(row) && (4..10).all(|column| numeric(row, column)),
     }),

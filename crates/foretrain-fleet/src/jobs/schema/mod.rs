@@ -154,9 +154,9 @@ impl Schema {
     /// The schema that a first row without titles tells of.
     pub(super) fn of_row(row: &ByteRecord) -> Option<&'static Schema> {
         ALL.into_iter().find(|schema| {
-            schema.headerless.is_some_and(|known| {
-                row.len() == known.titles.len() && (known.tells)(row)
-            })
+            schema
+                .headerless
+                .is_some_and(|known| row.len() == known.titles.len() && (known.tells)(row))
         })
     }
 }

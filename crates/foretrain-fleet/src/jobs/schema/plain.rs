@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn titles_speak_of_fields_and_units() {
-        let field = |title, cell: &[u8]| bindable(title, &[cell], &[]).map(|(field, unit)| {
-            (field, unit.map(|unit| unit.name))
-        });
+        let field = |title, cell: &[u8]| {
+            bindable(title, &[cell], &[]).map(|(field, unit)| (field, unit.map(|unit| unit.name)))
+        };
         assert_eq!(field("submitTimeMs", b"5"), Some((Field::Submit, Some("ms"))));
         assert_eq!(field("Duration (s)", b"5"), Some((Field::Duration, Some("s"))));
         assert_eq!(field("queue", b"12"), Some((Field::Wait, None)));

@@ -291,7 +291,9 @@ fn table(table: &TableAudit) -> FleetTableReport {
 
 fn usable(filled: &[(Field, u64)]) -> Vec<FleetFieldReport> {
     let fields = filled.iter();
-    fields.map(|(field, rows)| FleetFieldReport { field: field.name().into(), rows: *rows }).collect()
+    fields
+        .map(|(field, rows)| FleetFieldReport { field: field.name().into(), rows: *rows })
+        .collect()
 }
 
 fn period(period: &Period) -> FleetPeriodReport {

@@ -6,7 +6,7 @@ use foretrain_fleet::audit::{
 };
 use foretrain_fleet::jobs::{Kind, UnitFrom};
 
-use super::of;
+use super::{amount, of};
 use crate::text::TextStyle;
 use crate::text::ledger;
 use crate::text::sheet::Sheet;
@@ -73,7 +73,8 @@ fn of_table(table: &TableAudit, sheet: &mut Sheet) {
     }
     sheet.table(columns);
     if !table.unused.is_empty() {
-        let titles: Vec<String> = table.unused.iter().take(30).map(|title| name(title, 40)).collect();
+        let titles: Vec<String> =
+            table.unused.iter().take(30).map(|title| name(title, 40)).collect();
         sheet.field("not read", &titles.join(", "));
     }
     if table.kind != Kind::Machines && table.kind != Kind::Samples {
@@ -106,7 +107,10 @@ fn said(arrivals: Arrivals) -> &'static str {
 
 fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
     let Some(first) = table.periods.first() else {
-        sheet.field("days", &format!("none: {} have no date", counted(table.undated as usize, "row")));
+        sheet.field(
+            "days",
+            &format!("none: {} have no date", counted(table.undated as usize, "row")),
+        );
         return;
     };
     let last = table.periods.last().unwrap_or(first);
@@ -125,13 +129,16 @@ fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
     let shown = most_rows(&table.periods);
     for period in &shown {
         let mut cells = vec![days_of(period.first, period.last), period.rows.to_string()];
-        cells.extend(period.filled.iter().map(|(_, rows)| percent(*rows as f64 / period.rows as f64)));
+        cells.extend(
+            period.filled.iter().map(|(_, rows)| percent(*rows as f64 / period.rows as f64)),
+        );
         periods.row(cells);
     }
     sheet.table(periods);
     let hidden = table.periods.len() - shown.len();
     if hidden > 0 {
-        let text = format!("{} with fewer rows; --json lists every day", counted(hidden, "more period"));
+        let text =
+            format!("{} with fewer rows; --json lists every day", counted(hidden, "more period"));
         sheet.line(&text);
     }
 }
@@ -161,7 +168,8 @@ fn of_join(join: &Join, sheet: &mut Sheet) {
         sheet.field("its days", &days_of(first, last));
     }
     if join.on_several_machines > 0 {
-        let text = format!("{} on several machines", counted(join.on_several_machines as usize, "job"));
+        let text =
+            format!("{} on several machines", counted(join.on_several_machines as usize, "job"));
         sheet.field("spread", &text);
     }
     let mut table = Table::new(&[
@@ -231,7 +239,8 @@ fn conflicts(machines: &Machines, sheet: &mut Sheet) {
     if !machines.missing.is_empty() {
         let names: Vec<String> =
             machines.missing.iter().take(SHOWN).map(|machine| name(machine, 40)).collect();
-        let text = format!("{} of {}: {}", machines.missing_count, machines.count, names.join(", "));
+        let text =
+            format!("{} of {}: {}", machines.missing_count, machines.count, names.join(", "));
         sheet.field("not listed", &text);
     }
     if machines.conflicts.is_empty() {
@@ -269,16 +278,16 @@ fn conflicts(machines: &Machines, sheet: &mut Sheet) {
 fn of_gap(gap: &Gap, sheet: &mut Sheet) {
     sheet.heading("GPU samples against jobs");
     let total = gap.compared + gap.outside;
-    sheet.field("compared", &format!("{} of {total} GPU samples lie within the span of the jobs", gap.compared));
+    sheet.field(
+        "compared",
+        &format!("{} of {total} GPU samples lie within the span of the jobs", gap.compared),
+    );
     if gap.busy == 0.0 {
         sheet.field("busy", "no GPU sample is above 5 %");
         return;
     }
-    let text = format!(
-        "{} GPUs on average; jobs held {}",
-        amount(gap.mean_busy),
-        amount(gap.mean_held)
-    );
+    let text =
+        format!("{} GPUs on average; jobs held {}", amount(gap.mean_busy), amount(gap.mean_held));
     sheet.field("busy", &text);
     let whole = if gap.by_machine { "machine by machine" } else { "over the whole fleet" };
     let text = format!(
@@ -294,16 +303,12 @@ fn of_gap(gap: &Gap, sheet: &mut Sheet) {
             percent(gap.share())
         ));
     }
-    let mut table = Table::new(&[("Machine", Side::Left), ("Busy samples without a job", Side::Right)]);
+    let mut table =
+        Table::new(&[("Machine", Side::Left), ("Busy samples without a job", Side::Right)]);
     for (machine, unexplained) in &gap.machines {
         table.row(vec![name(machine, 60), amount(*unexplained)]);
     }
     if !table.is_empty() {
         sheet.table(table);
     }
-}
-
-/// Whole numbers as they are, others with four digits.
-fn amount(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 4) }
 }
