@@ -269,6 +269,10 @@ impl Auditor {
             let share = (held / (capacity.gpus * span.secs_f64())).min(1.0);
             Some(Allocated { share, span, jobs: self.jobs_with_time })
         });
+        // Without jobs there is nothing to join to.
+        if tables.iter().all(|table| table.kind != Kind::Jobs) {
+            self.joins.clear();
+        }
         for join in &mut self.joins {
             join.finish(&self.index, &mut self.ledger);
         }

@@ -32,14 +32,18 @@ pub(super) struct Decoder {
 impl Decoder {
     /// Reads a row into a job, which is empty but for its number.
     pub(super) fn row(&mut self, bindings: &[Binding], row: &ByteRecord, job: &mut Job) {
-        let (mut share, mut instances) = (None, None);
+        let (mut share, mut instances, mut devices) = (None, None, None);
         for binding in bindings {
             let Some(cell) = row.get(binding.column).and_then(value::given) else { continue };
             match binding.field {
                 Field::GpuShare => share = self.ratio(binding, cell, job.row),
                 Field::Instances => instances = self.amount(binding, cell, job.row),
+                Field::Devices => devices = Some(cell),
                 _ => self.cell(binding, cell, job),
             }
+        }
+        if let Some(cell) = devices {
+            on_devices(cell, job);
         }
         if let Some(gpus) = &mut job.gpus {
             *gpus *= share.unwrap_or(1.0) * instances.unwrap_or(1.0);
@@ -104,15 +108,14 @@ impl Decoder {
                     .word(cell, row, Fault::Unreadable, |word| word.parse::<TrafficCounts>().ok());
             }
             Field::Machine => placements(cell, job),
-            Field::Devices => devices(cell, job),
             Field::Attempts => {
                 if !philly::read_attempts(cell, job) {
                     self.meet(Fault::Unreadable, row, &cell[..cell.len().min(60)]);
                 }
                 self.unzoned += u64::from(job.start.is_some()) + u64::from(job.end.is_some());
             }
-            // Taken together with the number of GPUs.
-            Field::GpuShare | Field::Instances => {}
+            // Taken together with the number of GPUs and the machine.
+            Field::GpuShare | Field::Instances | Field::Devices => {}
         }
     }
 
@@ -292,7 +295,7 @@ fn placements(cell: &[u8], job: &mut Job) {
 }
 
 /// GPUs that are named: `gpu0;gpu1`, `0,1,2`, `gpu0..gpu7`. They are of the one machine.
-fn devices(cell: &[u8], job: &mut Job) {
+fn on_devices(cell: &[u8], job: &mut Job) {
     let text = String::from_utf8_lossy(cell);
     let between = |c: char| matches!(c, ',' | ';' | '|' | '[' | ']' | '"' | '\'' | ' ');
     let index = |name: &str| -> Option<u32> {

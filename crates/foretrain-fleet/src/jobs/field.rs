@@ -106,7 +106,7 @@ fields! {
     /// The task, pod or instance of a job that the row is about.
     Part "part" Text ["pod", "podname", "taskname", "instname", "workername", "taskid", "podid"];
     /// Which GPUs of the machine: names or numbers in a list.
-    Devices "devices" Text ["gpuids", "gpuindices", "devices", "gpuindex", "gpuid"];
+    Devices "devices" Text ["gpuids", "gpuindices", "devices", "gpus", "gpuindex", "gpuid"];
     /// The architecture class (see [`Class`](super::Class)).
     Class "class" Text ["class", "archclass", "arch", "architecture"];
     /// The medium that weight traffic takes.

@@ -42,7 +42,7 @@ impl Shares {
         for (bin, weight) in self.bins.iter().enumerate() {
             below += weight;
             if below >= wanted && below > 0.0 {
-                return (bin as f64 + 0.5).min(THOUSANDTHS as f64) / THOUSANDTHS as f64;
+                return bin as f64 / THOUSANDTHS as f64;
             }
         }
         0.0

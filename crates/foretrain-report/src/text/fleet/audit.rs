@@ -6,7 +6,7 @@ use foretrain_fleet::audit::{
 };
 use foretrain_fleet::jobs::{Kind, UnitFrom};
 
-use super::{amount, of};
+use super::{amount, day, of};
 use crate::text::TextStyle;
 use crate::text::ledger;
 use crate::text::sheet::Sheet;
@@ -98,8 +98,8 @@ fn said(arrivals: Arrivals) -> &'static str {
             "unknown: only starts are known, so no waits; name a column with --column submit=COLUMN"
         }
         Arrivals::SpansOnly => {
-            "unknown and not made up: only lengths of time are known, so durations and waits can be \
-             described and nothing can be replayed; name a column with --column submit=COLUMN"
+            "unknown and not made up: no column of submissions or starts, so durations and waits can \
+             be described and nothing can be replayed; name one with --column submit=COLUMN"
         }
         Arrivals::Untimed => "unknown: no column holds a time",
     }
@@ -117,9 +117,8 @@ fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
     let days: u64 = table.periods.iter().map(|period| period.days).sum();
     let span = last.last.saturating_sub(first.first).saturating_add(1);
     let about = format!(
-        "{} to {}: rows on {days} of {span} days; {} without a date",
-        first.first,
-        last.last,
+        "{}: rows on {days} of {span}; {} without a date",
+        days_of(first.first, last.last),
         counted(table.undated as usize, "row")
     );
     sheet.field("days", &about);
@@ -153,7 +152,7 @@ fn most_rows(periods: &[Period]) -> Vec<&Period> {
 }
 
 fn days_of(first: i64, last: i64) -> String {
-    if first == last { first.to_string() } else { format!("{first} to {last}") }
+    if first == last { day(first) } else { format!("{} to {}", day(first), day(last)) }
 }
 
 fn of_join(join: &Join, sheet: &mut Sheet) {
@@ -225,9 +224,12 @@ fn of_machines(audit: &Audit, sheet: &mut Sheet) {
     sheet.field("peak", &format!("{} GPUs held at once by jobs", amount(machines.peak)));
     if let Some(allocated) = audit.allocated {
         let text = format!(
-            "{} of the GPU-time over {} days, by {} jobs",
+            "{} of the GPU-time over {}, by {} jobs",
             percent(allocated.share),
-            amount(allocated.span.secs_f64() / 86_400.0),
+            match allocated.span.secs_f64() / 3600.0 {
+                hours if hours < 48.0 => format!("{} hours", amount(hours)),
+                hours => format!("{} days", amount(hours / 24.0)),
+            },
             of(allocated.jobs)
         );
         sheet.field("held", &text);

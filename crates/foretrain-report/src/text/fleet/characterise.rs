@@ -58,16 +58,27 @@ fn of_cases(cases: &[Case], method: &Method, sheet: &mut Sheet) {
         ("T_w", Side::Right),
         ("Sum", Side::Right),
         ("Overlap", Side::Right),
-        ("Shares (%)", Side::Right),
     ]);
     for case in cases {
         let step = Step::of(&case.work, &method.hardware);
-        let shares = step.shares().map(|share| format!("{:.1}", share * 100.0));
         let mut cells = vec![case.name.to_owned(), case.work.class.name().to_owned()];
         let total = [step.total(Overlap::None), step.total(Overlap::Ideal)];
         let parts = [step.input, step.flops, step.memory, step.traffic()];
         cells.extend(parts.into_iter().chain(total).map(ms));
-        cells.push(shares.join("/"));
+        table.row(cells);
+    }
+    sheet.table(table);
+    sheet.heading("Shares of a step");
+    let mut table = Table::new(&[
+        ("Model", Side::Left),
+        ("Input", Side::Right),
+        ("Compute-bound", Side::Right),
+        ("Memory-bound", Side::Right),
+        ("Traffic", Side::Right),
+    ]);
+    for case in cases {
+        let mut cells = vec![case.name.to_owned()];
+        cells.extend(Step::of(&case.work, &method.hardware).shares().map(percent));
         table.row(cells);
     }
     sheet.table(table);

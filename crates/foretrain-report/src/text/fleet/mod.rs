@@ -80,3 +80,33 @@ fn method(method: &Method, rows: &Rows, overlap: Overlap, sheet: &mut Sheet) {
         ));
     }
 }
+
+/// A day: of dates the date, else its number. Times that count from an origin of their own are short
+/// of ten years.
+fn day(number: i64) -> String {
+    if !(3_653..2_000_000).contains(&number) {
+        return number.to_string();
+    }
+    // Years that begin in March put the leap day last; 400 of them have 146,097 days.
+    let since = number + 719_468;
+    let (era, of_era) = (since / 146_097, since % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_dates_where_they_are_since_1970() {
+        assert_eq!([day(0), day(149), day(-3)], ["0", "149", "-3"]);
+        assert_eq!([day(17_441), day(19_417)], ["2017-10-02", "2023-03-01"]);
+        assert_eq!([day(11_016), day(20_089)], ["2000-02-29", "2025-01-01"]);
+    }
+}

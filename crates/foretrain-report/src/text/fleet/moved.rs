@@ -1,18 +1,17 @@
 //! The pages of `fleet project` and `fleet sweep`.
 
 use foretrain_core::Ledger;
-use foretrain_core::diagnostics::Coverage;
 use foretrain_fleet::jobs::Class;
 use foretrain_fleet::pai::Resource;
 use foretrain_fleet::pai::project::{Gains, Infeasible, Projection, Projections};
 use foretrain_fleet::pai::sweep::Sweep;
 
-use super::{method, of};
+use super::method;
 use crate::text::TextStyle;
 use crate::text::ledger;
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
-use crate::text::units::name;
+use crate::text::units::{name, percent};
 
 /// The page of `fleet project`.
 pub fn fleet_project(
@@ -29,10 +28,11 @@ pub fn fleet_project(
         "weights",
         &format!("have to fit {} GB of a GPU where they are kept on it", super::amount(memory)),
     );
-    sheet.heading("Speed-up of one replica and of whole jobs (mean of those that can run there)");
+    sheet.heading("Mean speed-up of one replica and of whole jobs, of those that can run there");
     let mut table = Table::new(&[
         ("Jobs of", Side::Left),
         ("To", Side::Left),
+        ("Jobs", Side::Right),
         ("Can run", Side::Right),
         ("Replica", Side::Right),
         ("Faster", Side::Right),
@@ -40,7 +40,8 @@ pub fn fleet_project(
         ("p10-p90", Side::Right),
         ("Faster", Side::Right),
     ]);
-    for projection in &answer.projections {
+    table.keep_whole(0..9);
+    for projection in answer.projections.iter().filter(|projection| projection.jobs.used > 0) {
         table.row(cells(projection));
     }
     sheet.table(table);
@@ -59,18 +60,19 @@ pub fn fleet_project(
 }
 
 fn cells(projection: &Projection) -> Vec<String> {
-    let some = projection.jobs.used > 0;
-    let mean = |gains: &Gains| if some { format!("{:.2}", gains.mean) } else { "-".into() };
-    let faster = |gains: &Gains| of(Coverage { used: gains.jobs, total: projection.jobs.total });
+    let total = projection.jobs.total;
+    let faster =
+        |gains: &Gains| format!("{} ({})", gains.jobs, percent(gains.jobs as f64 / total as f64));
     let [low, high] = projection.overall.tenths;
     vec![
-        name(&projection.of, 30),
+        name(&projection.of, 18),
         projection.to.name().into(),
-        of(projection.jobs),
-        mean(&projection.single),
+        total.to_string(),
+        projection.jobs.used.to_string(),
+        format!("{:.2}", projection.single.mean),
         faster(&projection.single),
-        mean(&projection.overall),
-        if some { format!("{low:.2}-{high:.2}") } else { "-".into() },
+        format!("{:.2}", projection.overall.mean),
+        format!("{low:.2}-{high:.2}"),
         faster(&projection.overall),
     ]
 }
