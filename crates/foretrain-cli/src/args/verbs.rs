@@ -13,6 +13,7 @@ use foretrain::rewrite::strategy::Strategy;
 use super::calibrate::Calibrate;
 use super::collectives::Collectives;
 use super::estimate::Estimate;
+use super::fleet::Fleet;
 use super::plan::Plan;
 use super::read::Traces;
 use super::scaling::Scaling;
@@ -39,6 +40,9 @@ pub(super) enum Verb {
     /// Plan pipelines on preemptible GPUs from micro-benchmarks, as Varuna does, and follow the GPUs
     /// that there are.
     Varuna(Varuna),
+    /// Look at whole clusters: what tables of jobs hold, what jobs spend their time on, and where they
+    /// would run faster.
+    Fleet(Fleet),
     /// Estimate a parallel layout of a model without a trace: step time, MFU, memory, cost, and where
     /// each millisecond goes.
     Estimate(Box<Estimate>),
@@ -253,6 +257,7 @@ impl From<Verb> for Command {
             Verb::Whatif(args) => Self::WhatIf(Box::new((*args).into())),
             Verb::Scaling(args) => Self::Scaling(Box::new((*args).into())),
             Verb::Varuna(args) => Self::Varuna(Box::new(args.into())),
+            Verb::Fleet(args) => Self::Fleet(args.into()),
             Verb::Estimate(args) => Self::Estimate(Box::new((*args).into())),
             Verb::Plan(args) => Self::Plan((*args).into()),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),

@@ -6,6 +6,7 @@ mod collective_log;
 pub(crate) mod collectives;
 pub(crate) mod estimate;
 pub(crate) mod export;
+pub(crate) mod fleet;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
 pub(crate) mod interference;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Collectives(Box<collectives::Options>),
     Scaling(Box<scaling::Options>),
     Varuna(Box<varuna::Options>),
+    Fleet(fleet::Options),
     CalibrateCollectives(Box<calibrate::Options>),
     CalibratePrimitives(primitives::Options),
     CalibrateInterference(Box<interference::Options>),
@@ -77,6 +79,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::Collectives(options) => collectives::run(&options, output),
         Command::Scaling(options) => scaling::run(&options, output),
         Command::Varuna(options) => varuna::run(&options, output),
+        Command::Fleet(options) => fleet::run(&options, output),
         Command::CalibrateCollectives(options) => calibrate::collectives(&options, output),
         Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::CalibrateInterference(options) => interference::calibrate(&options, output),

@@ -11,6 +11,7 @@ mod collective_log;
 mod collectives;
 mod common;
 mod estimate;
+mod fleet;
 mod hardware;
 mod inspect;
 mod inspect_graph;
@@ -44,6 +45,17 @@ pub use estimate::{
     AdviceReport, CalibratedReport, EstimateReport, HorizonReport, LayoutReport,
     MeasuredStepReport, MemoryItemReport, PartReport, PipelineReport, RangeBytes, RemediesReport,
     StageMemoryReport, StageTimeReport, TrainingReport,
+};
+pub use fleet::{
+    FleetAllocatedReport, FleetAuditReport, FleetCaseReport, FleetChangeReport,
+    FleetCharacteriseReport, FleetClassTimeReport, FleetColumnReport, FleetCountReport,
+    FleetDayReport, FleetDistributionsReport, FleetEffectsReport, FleetFieldReport,
+    FleetGainsReport, FleetGapReport, FleetGroupReport, FleetJoinPeriodReport, FleetJoinReport,
+    FleetMachineReport, FleetMachinesReport, FleetMethodReport, FleetPeriodReport,
+    FleetPointReport, FleetProfileReport, FleetProjectReport, FleetProjectionReport,
+    FleetReasonReport, FleetResourceReport, FleetRowsReport, FleetShareReport, FleetSpeedUpReport,
+    FleetSpreadReport, FleetSweepReport, FleetTableReport, FleetTimesReport,
+    FleetUnexplainedReport, FleetWeightedReport,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -96,13 +108,17 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 21] = [
+pub const ANSWERS: [&str; 25] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
     "calibrate-kernels",
     "collectives",
     "estimate",
+    "fleet-audit",
+    "fleet-characterise",
+    "fleet-project",
+    "fleet-sweep",
     "hardware",
     "inspect",
     "inspect-graph",
@@ -143,6 +159,10 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-kernels" => generator.into_root_schema_for::<CalibrateKernelsReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "estimate" => generator.into_root_schema_for::<EstimateReport>(),
+        "fleet-audit" => generator.into_root_schema_for::<FleetAuditReport>(),
+        "fleet-characterise" => generator.into_root_schema_for::<FleetCharacteriseReport>(),
+        "fleet-project" => generator.into_root_schema_for::<FleetProjectReport>(),
+        "fleet-sweep" => generator.into_root_schema_for::<FleetSweepReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

@@ -4,6 +4,7 @@
 mod collectives;
 mod communication;
 mod damage;
+mod fleet;
 mod graphs;
 mod launches;
 mod layouts;

@@ -1,0 +1,56 @@
+//! The arguments of `fleet`.
+
+mod machine;
+mod steps;
+mod table;
+
+use clap::{Args, Subcommand};
+
+use self::steps::{CharacteriseArgs, ProjectArgs, SweepArgs, SynthesizeArgs};
+use self::table::Tables;
+use crate::commands::fleet::{Options, audit};
+
+#[derive(Debug, Args)]
+#[command(after_help = "docs/fleet.md explains the tables, the rules and the answers.")]
+pub(super) struct Fleet {
+    #[command(subcommand)]
+    action: FleetAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum FleetAction {
+    /// Show what tables of jobs, machines and GPU samples hold, leave open and contradict each other
+    /// in.
+    Audit(AuditArgs),
+    /// Show what jobs spend their steps on, by class, and how long they run and wait.
+    Characterise(CharacteriseArgs),
+    /// Move jobs to another class of distribution: may they run there, and how much faster?
+    Project(ProjectArgs),
+    /// Show what other hardware, or faster software, would buy each class.
+    Sweep(SweepArgs),
+    /// Draw a made-up table of jobs with the published shares of a fleet.
+    Synthesize(SynthesizeArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  foretrain fleet audit jobs.csv
+  foretrain fleet audit jobs.csv --column submit=queued_at:ms
+  foretrain fleet audit cluster_job_log cluster_machine_list cluster_gpu_util")]
+struct AuditArgs {
+    #[command(flatten)]
+    tables: Tables,
+}
+
+impl From<Fleet> for Options {
+    fn from(args: Fleet) -> Self {
+        match args.action {
+            FleetAction::Audit(args) => Self::Audit(audit::Options { tables: args.tables.into() }),
+            FleetAction::Characterise(args) => Self::Characterise(args.into()),
+            FleetAction::Project(args) => Self::Project(args.into()),
+            FleetAction::Sweep(args) => Self::Sweep(args.into()),
+            FleetAction::Synthesize(args) => Self::Synthesize(args.into()),
+        }
+    }
+}

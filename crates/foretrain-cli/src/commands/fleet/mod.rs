@@ -1,0 +1,86 @@
+//! `foretrain fleet`.
+
+pub(crate) mod audit;
+pub(crate) mod characterise;
+pub(crate) mod project;
+pub(crate) mod sweep;
+pub(crate) mod synthesize;
+
+use std::path::PathBuf;
+
+use foretrain::core::{InputError, Ledger};
+use foretrain::fleet::jobs::{Job, Kind, Table, TableOptions};
+
+use super::Answer;
+use crate::failure::Result;
+use crate::output::Output;
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Options {
+    Audit(audit::Options),
+    Characterise(characterise::Options),
+    Project(project::Options),
+    Sweep(sweep::Options),
+    Synthesize(synthesize::Options),
+}
+
+/// Tables, and what the user says of them.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) said: TableOptions,
+}
+
+impl Source {
+    pub(crate) fn open(&self) -> Result<Vec<Table>> {
+        let tables = self.files.iter().map(|file| Table::open(file, &self.said));
+        Ok(tables.collect::<foretrain::core::Result<_>>()?)
+    }
+
+    /// Hands on the jobs of all tables.
+    pub(crate) fn each_job(&self, ledger: &mut Ledger, mut visit: impl FnMut(&Job)) -> Result<()> {
+        for (table, file) in self.open()?.into_iter().zip(&self.files) {
+            if table.kind() != Kind::Jobs {
+                let what = table.kind().name();
+                return Err(InputError::new(format!("a table of {what} where jobs are expected"))
+                    .in_file(file)
+                    .hint("fleet audit takes tables of all kinds")
+                    .into());
+            }
+            table.for_each(&mut visit).record(ledger);
+        }
+        Ok(())
+    }
+}
+
+/// Whose steps to look at.
+#[derive(Debug)]
+pub(crate) enum Jobs {
+    Table(Source),
+    /// The six models of the study.
+    Pai2019,
+}
+
+impl Jobs {
+    /// For people.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Table(source) => {
+                let names = source.files.iter().map(|file| file.display().to_string());
+                names.collect::<Vec<_>>().join(", ")
+            }
+            Self::Pai2019 => "six models of the study of Alibaba-PAI (recalled)".into(),
+        }
+    }
+}
+
+pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+    match options {
+        Options::Audit(options) => audit::run(options, output),
+        Options::Characterise(options) => characterise::run(options, output),
+        Options::Project(options) => project::run(options, output),
+        Options::Sweep(options) => sweep::run(options, output),
+        Options::Synthesize(options) => synthesize::run(options, output),
+    }
+}

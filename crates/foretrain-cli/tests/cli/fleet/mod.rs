@@ -1,0 +1,22 @@
+//! `fleet`: pages, schemas, mistakes.
+
+mod audit;
+mod steps;
+
+use serde_json::Value;
+
+use crate::support::{answer, misfits};
+
+/// A page, held within its width, and its JSON, held against its schema.
+fn page(schema: &str, arguments: &[&str]) -> (String, Value) {
+    let page = answer(arguments);
+    let widest = page.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(100), "{page}");
+    let published: Value = serde_json::from_str(&answer(&["schema", schema])).unwrap();
+    let document: Value =
+        serde_json::from_str(&answer(&[arguments, &["--json"]].concat())).unwrap();
+    let found = misfits(&document, &published, &published, "$");
+    assert!(found.is_empty(), "{found:#?}");
+    assert_eq!(document["schema"], format!("foretrain/{schema}/1"));
+    (page, document)
+}

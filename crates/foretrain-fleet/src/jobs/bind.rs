@@ -1,0 +1,230 @@
+//! Which column holds what, in which unit, and who says so.
+
+use csv::ByteRecord;
+use foretrain_core::{InputError, Result};
+
+use super::field::{ColumnHint, Dimension, Field, Unit};
+use super::read::Rows;
+use super::schema::{PLAIN, Schema, bindable};
+use super::{instant, value};
+
+/// Who says in which unit a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitFrom {
+    /// The schema.
+    Schema,
+    /// The column's title.
+    Title,
+    /// The user.
+    User,
+    /// The types of the file.
+    File,
+    /// Nobody: by the size of its first values.
+    Guess,
+    /// It needs none: text, dates, plain numbers.
+    Itself,
+}
+
+impl UnitFrom {
+    /// The word in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Schema => "schema",
+            Self::Title => "title",
+            Self::User => "given",
+            Self::File => "file",
+            Self::Guess => "guessed",
+            Self::Itself => "",
+        }
+    }
+}
+
+/// A column that is read.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// Position of the column.
+    pub column: usize,
+    /// Its title.
+    pub title: String,
+    /// What it holds.
+    pub field: Field,
+    /// Its unit.
+    pub unit: Unit,
+    /// Who says so.
+    pub unit_from: UnitFrom,
+    /// Whether it holds numbers since 1970.
+    pub(super) since_1970: bool,
+}
+
+/// The columns of a table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bound {
+    pub(super) bindings: Vec<Binding>,
+    /// Titles of columns that nothing is read from.
+    pub(super) unused: Vec<String>,
+}
+
+impl Bound {
+    pub(super) fn has(&self, field: Field) -> bool {
+        self.bindings.iter().any(|binding| binding.field == field)
+    }
+}
+
+/// Finds out what columns hold: first what the user says, then the schema, then (for tables of
+/// unknown make) the titles.
+pub(super) fn bind(
+    rows: &dyn Rows,
+    schema: &'static Schema,
+    hints: &[ColumnHint],
+    ahead: &[ByteRecord],
+) -> Result<Bound> {
+    let titles = rows.titles();
+    let mut bound = Bound::default();
+    let mut taken: Vec<Field> = Vec::new();
+    let mut used = vec![false; titles.len()];
+    let mut add = |column: usize, field: Field, unit: Option<Unit>, from: UnitFrom| {
+        let (unit, unit_from) = match (unit, rows.unit(column)) {
+            (_, Some(unit)) if from != UnitFrom::User => (Some(unit), UnitFrom::File),
+            (unit, _) => (unit, from),
+        };
+        used[column] = true;
+        taken.push(field);
+        let cells: Vec<&[u8]> = ahead.iter().filter_map(|row| row.get(column)).collect();
+        bound.bindings.push(binding(column, &titles[column], field, unit, unit_from, &cells));
+    };
+    for hint in hints {
+        let same = |title: &&String| title.eq_ignore_ascii_case(&hint.column);
+        let Some(column) = titles.iter().position(|title| same(&title)) else {
+            return Err(InputError::new(format!("no column {:?}", hint.column))
+                .hint(format!("its columns are {}", titles.join(", "))));
+        };
+        add(column, hint.field, hint.unit, UnitFrom::User);
+    }
+    let hinted: Vec<Field> = hints.iter().map(|hint| hint.field).collect();
+    for known in schema.columns.iter().filter(|known| !hinted.contains(&known.field)) {
+        let found = titles.iter().position(|title| title.eq_ignore_ascii_case(known.title));
+        if let Some(column) = found {
+            add(column, known.field, Some(known.unit), UnitFrom::Schema);
+        }
+    }
+    if std::ptr::eq(schema, &raw const PLAIN) {
+        bind_titles(titles, ahead, &mut used, &mut taken, rows, &mut bound);
+    }
+    bound.unused =
+        titles.iter().zip(&used).filter(|(_, used)| !**used).map(|(t, _)| t.clone()).collect();
+    share_units(&mut bound.bindings);
+    Ok(bound)
+}
+
+fn bind_titles(
+    titles: &[String],
+    ahead: &[ByteRecord],
+    used: &mut [bool],
+    taken: &mut Vec<Field>,
+    rows: &dyn Rows,
+    bound: &mut Bound,
+) {
+    for (column, title) in titles.iter().enumerate() {
+        if used[column] {
+            continue;
+        }
+        let cells: Vec<&[u8]> = ahead.iter().filter_map(|row| row.get(column)).collect();
+        let Some((field, unit)) = bindable(title, &cells, taken) else { continue };
+        used[column] = true;
+        taken.push(field);
+        let (unit, from) = match rows.unit(column) {
+            Some(unit) => (Some(unit), UnitFrom::File),
+            None => (unit, UnitFrom::Title),
+        };
+        bound.bindings.push(binding(column, title, field, unit, from, &cells));
+    }
+}
+
+fn binding(
+    column: usize,
+    title: &str,
+    field: Field,
+    unit: Option<Unit>,
+    from: UnitFrom,
+    cells: &[&[u8]],
+) -> Binding {
+    let numbers: Vec<f64> = cells
+        .iter()
+        .filter_map(|cell| value::number(value::given(cell)?))
+        .filter(|number| *number > 0.0)
+        .collect();
+    let dimension = field.dimension();
+    let (unit, unit_from) = match unit {
+        Some(unit) => (unit, from),
+        None => guess(dimension, &numbers),
+    };
+    let dated = dimension == Dimension::Instant
+        && cells.iter().any(|cell| value::given(cell).and_then(instant::date).is_some());
+    let itself = matches!(dimension, Dimension::Text)
+        || (dated && numbers.is_empty())
+        || (unit == Unit::ONE && dimension == Dimension::Number);
+    let unit_from = if itself { UnitFrom::Itself } else { unit_from };
+    // Half of the times past 1973 and before 2200: nobody's relative times are that long.
+    let epoch = |number: &&f64| (1e17..7e18).contains(&(**number * unit.factor));
+    let since_1970 =
+        dimension == Dimension::Instant && 2 * numbers.iter().filter(epoch).count() > numbers.len();
+    Binding { column, title: title.to_owned(), field, unit, unit_from, since_1970 }
+}
+
+/// A unit by the size of the first values.
+fn guess(dimension: Dimension, numbers: &[f64]) -> (Unit, UnitFrom) {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let least = sorted.first().copied().unwrap_or(0.0);
+    let most = sorted.last().copied().unwrap_or(0.0);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let unit = match dimension {
+        Dimension::Text | Dimension::Number => return (Unit::ONE, UnitFrom::Itself),
+        // A time since 1970 tells its unit by its size; another is short of 30 years.
+        Dimension::Instant if least >= 9e8 && most < 5e9 => Unit::SECONDS,
+        Dimension::Instant => by_size(most, [1e9, 1e14, 1e17]),
+        // No usual run takes longer than ten days, or less than a second.
+        Dimension::Span => by_size(median, [1e6, 1e9, 1e12]),
+        Dimension::Share if most > 1.5 => Unit::PERCENT,
+        Dimension::Share => Unit::ONE,
+        Dimension::Size if median >= 1e6 => Unit::BYTES,
+        Dimension::Size if median >= 1e3 => Unit::MIB,
+        Dimension::Size => Unit::GIB,
+    };
+    (unit, UnitFrom::Guess)
+}
+
+/// Seconds, milliseconds, microseconds or nanoseconds: a value below a limit is of the unit before.
+fn by_size(value: f64, limits: [f64; 3]) -> Unit {
+    let units = [Unit::SECONDS, Unit::MILLIS, Unit::MICROS, Unit::NANOS];
+    units[limits.iter().filter(|limit| value >= **limit).count()]
+}
+
+/// Where only one of a table's times tells its unit, guessed ones follow it: tables keep to one
+/// unit more often than not, and a column of small values tells little.
+fn share_units(bindings: &mut [Binding]) {
+    let timed = |binding: &Binding| {
+        matches!(binding.field.dimension(), Dimension::Instant | Dimension::Span)
+    };
+    let said = |binding: &&Binding| {
+        timed(binding) && matches!(binding.unit_from, UnitFrom::Title | UnitFrom::User)
+    };
+    let mut units: Vec<Unit> = bindings.iter().filter(said).map(|b| b.unit).collect();
+    units.dedup();
+    let sole = match units.as_slice() {
+        [unit] => Some(*unit),
+        // Of guesses the finest holds for relative times: only large values betray it.
+        [] => bindings
+            .iter()
+            .filter(|b| timed(b) && b.unit_from == UnitFrom::Guess && !b.since_1970)
+            .map(|b| b.unit)
+            .min_by(|a, b| a.factor.total_cmp(&b.factor)),
+        _ => None,
+    };
+    let Some(unit) = sole else { return };
+    for binding in bindings {
+        if timed(binding) && binding.unit_from == UnitFrom::Guess && !binding.since_1970 {
+            binding.unit = unit;
+        }
+    }
+}

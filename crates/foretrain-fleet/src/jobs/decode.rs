@@ -1,0 +1,320 @@
+//! From cells to a row's fields.
+
+use csv::ByteRecord;
+use foretrain_core::{Bytes, Flops, Nanos};
+
+use super::bind::Binding;
+use super::fault::{Fault, Faults};
+use super::features::{Class, Medium, TrafficCounts};
+use super::field::Field;
+use super::job::{Job, Placement, Status};
+use super::schema::philly;
+use super::{instant, value};
+
+/// More GPUs than any job has.
+const MOST_GPUS: f64 = 1e6;
+/// The first and the last date that a table of jobs can hold: 1971 and 2100.
+const DATES: std::ops::Range<i64> = 31_536_000_000_000_000..4_102_444_800_000_000_000;
+/// From when on a number since 1970 is believed in its column's unit: 2000.
+const BELIEVED: i64 = 946_684_800_000_000_000;
+
+/// Reads cells, and counts what is wrong with them.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    pub(super) faults: Faults,
+    /// Dates with a zone, and without.
+    pub(super) zoned: u64,
+    pub(super) unzoned: u64,
+    /// Whether dates are taken by the clock of whoever wrote them, not in UTC.
+    pub(super) as_written: bool,
+}
+
+impl Decoder {
+    /// Reads a row into a job, which is empty but for its number.
+    pub(super) fn row(&mut self, bindings: &[Binding], row: &ByteRecord, job: &mut Job) {
+        let (mut share, mut instances, mut devices) = (None, None, None);
+        for binding in bindings {
+            let Some(cell) = row.get(binding.column).and_then(value::given) else { continue };
+            match binding.field {
+                Field::GpuShare => share = self.ratio(binding, cell, job.row),
+                Field::Instances => instances = self.amount(binding, cell, job.row),
+                Field::Devices => devices = Some(cell),
+                _ => self.cell(binding, cell, job),
+            }
+        }
+        if let Some(cell) = devices {
+            on_devices(cell, job);
+        }
+        if let Some(gpus) = &mut job.gpus {
+            *gpus *= share.unwrap_or(1.0) * instances.unwrap_or(1.0);
+        }
+    }
+
+    fn cell(&mut self, binding: &Binding, cell: &[u8], job: &mut Job) {
+        let row = job.row;
+        match binding.field {
+            Field::Id => self.text(cell, &mut job.id, row),
+            Field::Alias => self.text(cell, &mut job.alias, row),
+            Field::Part => self.text(cell, &mut job.part, row),
+            Field::GpuKind => self.text(cell, &mut job.gpu_kind, row),
+            Field::User => self.text(cell, &mut job.user, row),
+            Field::Queue => self.text(cell, &mut job.queue, row),
+            Field::Model => self.text(cell, &mut job.model, row),
+            Field::Submit => job.submit = self.instant(binding, cell, row),
+            Field::Start => job.start = self.instant(binding, cell, row),
+            Field::End => job.end = self.instant(binding, cell, row),
+            Field::Duration => job.duration = self.span(binding, cell, row),
+            Field::Wait => job.wait = self.span(binding, cell, row),
+            Field::Turnaround => job.turnaround = self.span(binding, cell, row),
+            Field::StepTime => job.step_time = self.span(binding, cell, row),
+            Field::GpuTime => job.gpu_time = self.span(binding, cell, row),
+            Field::Gpus => job.gpus = self.gpus(binding, cell, row),
+            Field::Nodes => job.nodes = self.count(binding, cell, row),
+            Field::CNodes => job.features.cnodes = self.count(binding, cell, row),
+            Field::Batch => job.batch = self.amount(binding, cell, row),
+            Field::Steps => job.steps = self.amount(binding, cell, row),
+            Field::Priority => job.priority = self.number(binding, cell, row),
+            Field::Utilisation => job.utilisation = self.ratio(binding, cell, row),
+            Field::Memory => job.memory = self.size(binding, cell, row),
+            Field::MemoryAccess => job.features.memory_access = self.size(binding, cell, row),
+            Field::Input => job.features.input = self.size(binding, cell, row),
+            Field::Traffic => job.features.traffic = self.size(binding, cell, row),
+            Field::DenseWeights => job.features.dense_weights = self.size(binding, cell, row),
+            Field::EmbeddingWeights => {
+                job.features.embedding_weights = self.size(binding, cell, row);
+            }
+            Field::EmbeddingTouched => {
+                job.features.embedding_touched = self.size(binding, cell, row);
+            }
+            Field::Flops => {
+                job.features.flops = self.amount(binding, cell, row).map(Flops::new);
+            }
+            Field::Status => {
+                let status = Status::parse(cell);
+                if status == Status::Other {
+                    self.meet(Fault::UnknownStatus, row, cell);
+                }
+                job.status = Some(status);
+            }
+            Field::Class => {
+                job.features.class =
+                    self.word(cell, row, Fault::UnknownClass, |word| word.parse::<Class>().ok());
+            }
+            Field::Medium => {
+                job.features.medium = self.word(cell, row, Fault::UnknownMedium, Medium::parse);
+            }
+            Field::TrafficCounts => {
+                job.features.traffic_counts = self
+                    .word(cell, row, Fault::Unreadable, |word| word.parse::<TrafficCounts>().ok());
+            }
+            Field::Machine => placements(cell, job),
+            Field::Attempts => {
+                if !philly::read_attempts(cell, job) {
+                    self.meet(Fault::Unreadable, row, &cell[..cell.len().min(60)]);
+                }
+                self.unzoned += u64::from(job.start.is_some()) + u64::from(job.end.is_some());
+            }
+            // Taken together with the number of GPUs and the machine.
+            Field::GpuShare | Field::Instances | Field::Devices => {}
+        }
+    }
+
+    pub(super) fn meet(&mut self, fault: Fault, row: u64, cell: &[u8]) {
+        self.faults.meet(fault, || {
+            let cell = String::from_utf8_lossy(&cell[..cell.len().min(80)]).into_owned();
+            format!("row {row}: {cell:?}")
+        });
+    }
+
+    fn text(&mut self, cell: &[u8], to: &mut String, row: u64) {
+        match std::str::from_utf8(cell) {
+            Ok(text) => to.push_str(text),
+            Err(_) => {
+                self.meet(Fault::NotUtf8, row, cell);
+                to.push_str(&String::from_utf8_lossy(cell));
+            }
+        }
+    }
+
+    fn word<T>(
+        &mut self,
+        cell: &[u8],
+        row: u64,
+        fault: Fault,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let found = std::str::from_utf8(cell).ok().and_then(read);
+        if found.is_none() {
+            self.meet(fault, row, cell);
+        }
+        found
+    }
+
+    fn number(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+        let number = value::number(cell);
+        if number.is_none() {
+            self.meet(Fault::Unreadable, row, cell);
+        }
+        number.map(|number| number * binding.unit.factor)
+    }
+
+    /// A number that is not negative.
+    fn amount(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+        let number = self.number(binding, cell, row)?;
+        if number < 0.0 || number > 1e30 {
+            self.meet(Fault::ImpossibleCount, row, cell);
+            return None;
+        }
+        Some(number)
+    }
+
+    fn count(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<u32> {
+        let number = self.amount(binding, cell, row)?;
+        if number.fract() != 0.0 || number > MOST_GPUS {
+            self.meet(Fault::ImpossibleCount, row, cell);
+            return None;
+        }
+        Some(number as u32)
+    }
+
+    fn gpus(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+        let number = self.number(binding, cell, row)?;
+        if !(0.0..=MOST_GPUS).contains(&number) {
+            self.meet(Fault::ImpossibleGpus, row, cell);
+            return None;
+        }
+        if number == 0.0 {
+            self.meet(Fault::NoGpu, row, cell);
+        }
+        Some(number)
+    }
+
+    fn ratio(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+        let bare = cell.strip_suffix(b"%").map_or(cell, <[u8]>::trim_ascii_end);
+        let number = self.number(binding, bare, row)?;
+        let ratio =
+            if bare.len() < cell.len() { number / binding.unit.factor / 100.0 } else { number };
+        if !(0.0..=1.0).contains(&ratio) {
+            self.meet(Fault::BusyBeyondFull, row, cell);
+            return None;
+        }
+        Some(ratio)
+    }
+
+    fn size(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Bytes> {
+        // A user may write the unit into the cell.
+        let written = || std::str::from_utf8(cell).ok()?.parse::<Bytes>().ok();
+        match value::number(cell) {
+            Some(_) => {
+                let bytes = self.amount(binding, cell, row)?;
+                if bytes >= 1e18 {
+                    self.meet(Fault::ImpossibleCount, row, cell);
+                    return None;
+                }
+                Some(Bytes::from_f64(bytes))
+            }
+            None => written().or_else(|| {
+                self.meet(Fault::Unreadable, row, cell);
+                None
+            }),
+        }
+    }
+
+    fn span(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Nanos> {
+        let span = match value::number(cell) {
+            Some(number) => Nanos::from_nanos_f64(number * binding.unit.factor),
+            None => match instant::clock(cell) {
+                Some(span) => span,
+                None => {
+                    self.meet(Fault::Unreadable, row, cell);
+                    return None;
+                }
+            },
+        };
+        if span < Nanos::ZERO {
+            self.meet(Fault::NegativeSpan, row, cell);
+            return None;
+        }
+        Some(span)
+    }
+
+    pub(super) fn instant(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Nanos> {
+        let unknown = match binding.field {
+            Field::End => Fault::EndUnknown,
+            Field::Start => Fault::StartUnknown,
+            _ => Fault::SubmitUnknown,
+        };
+        let Some(number) = value::number(cell) else {
+            let Some(dated) = instant::date(cell) else {
+                self.meet(Fault::Unreadable, row, cell);
+                return None;
+            };
+            if !DATES.contains(&dated.at.nanos()) {
+                self.meet(unknown, row, cell);
+                return None;
+            }
+            *(if dated.offset.is_some() { &mut self.zoned } else { &mut self.unzoned }) += 1;
+            let offset = dated.offset.filter(|_| self.as_written).unwrap_or(Nanos::ZERO);
+            return Some(dated.at + offset);
+        };
+        let epoch_zero = number == 0.0 && binding.since_1970;
+        if number < 0.0 || epoch_zero || (number == 0.0 && binding.field == Field::End) {
+            self.meet(unknown, row, cell);
+            return None;
+        }
+        let exact = value::integer(cell).map(|whole| {
+            let nanos = i128::from(whole) * binding.unit.factor as i128;
+            Nanos::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+        });
+        let at = exact.unwrap_or_else(|| Nanos::from_nanos_f64(number * binding.unit.factor));
+        if !binding.since_1970 {
+            return Some(at);
+        }
+        if (BELIEVED..DATES.end).contains(&at.nanos()) {
+            return Some(at);
+        }
+        // The unit in which the number is a date of this century.
+        let nanos = number * binding.unit.factor;
+        let other = [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9].into_iter().map(|power| nanos * power);
+        let believed = other.map(Nanos::from_nanos_f64);
+        let found = believed.into_iter().find(|at| (BELIEVED..DATES.end).contains(&at.nanos()));
+        self.meet(if found.is_some() { Fault::InstantUnit } else { unknown }, row, cell);
+        found
+    }
+}
+
+/// A machine, or a list of them.
+fn placements(cell: &[u8], job: &mut Job) {
+    let text = String::from_utf8_lossy(cell);
+    let between = |c: char| matches!(c, ',' | ';' | '|' | '[' | ']' | '"' | '\'' | ' ');
+    for machine in text.split(between).filter(|machine| !machine.is_empty()) {
+        if !job.placements.iter().any(|placed| placed.machine == machine) {
+            job.placements.push(Placement { machine: machine.to_owned(), gpus: None });
+        }
+    }
+}
+
+/// GPUs that are named: `gpu0;gpu1`, `0,1,2`, `gpu0..gpu7`. They are of the one machine.
+fn on_devices(cell: &[u8], job: &mut Job) {
+    let text = String::from_utf8_lossy(cell);
+    let between = |c: char| matches!(c, ',' | ';' | '|' | '[' | ']' | '"' | '\'' | ' ');
+    let index = |name: &str| -> Option<u32> {
+        name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+    };
+    let mut found: Vec<u32> = Vec::new();
+    for name in text.split(between).filter(|name| !name.is_empty()) {
+        match name.split_once("..").or_else(|| name.split_once('-')) {
+            Some((from, to)) => {
+                let (Some(from), Some(to)) = (index(from), index(to)) else { continue };
+                // No machine has more; a wrong range must not fill the memory.
+                found.extend(from..=to.min(from.saturating_add(255)));
+            }
+            None => found.extend(index(name)),
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    if let Some(placed) = job.placements.last_mut() {
+        placed.gpus = u32::try_from(found.len()).ok().filter(|count| *count > 0);
+    }
+}

@@ -1,0 +1,41 @@
+//! Tables of jobs, whoever wrote them.
+//!
+//! A file goes through four steps, each a module: `read` gives rows of cells (CSV, JSON, Parquet),
+//! `schema` tells which known table it is, `bind` says which column holds what in which unit, and
+//! `decode` and `settle` turn cells into a [`Job`], counting every [`Fault`]. A new source is a new
+//! module of `schema`, registered in its list.
+//!
+//! ```
+//! use foretrain_fleet::jobs::{Table, TableOptions};
+//!
+//! let text = "job_id,submit_time,duration_ms,gpus\na,0,60000,1\nb,10,-5,8\n";
+//! let table = Table::from_bytes("jobs.csv", text.into(), &TableOptions::default())?;
+//! let mut gpus = 0.0;
+//! let read = table.for_each(|job| gpus += job.gpus.unwrap_or(0.0));
+//! assert_eq!((gpus, read.rows), (9.0, 2));
+//! assert_eq!(read.faults.count(foretrain_fleet::jobs::Fault::NegativeSpan), 1);
+//! # Ok::<(), foretrain_core::InputError>(())
+//! ```
+
+mod bind;
+mod decode;
+mod fault;
+mod features;
+mod field;
+mod instant;
+mod job;
+mod read;
+mod samples;
+mod schema;
+mod settle;
+mod table;
+mod value;
+
+pub use bind::{Binding, UnitFrom};
+pub use fault::{Fault, Faults};
+pub use features::{Class, Features, Medium, TrafficCounts};
+pub use field::{ColumnHint, Dimension, Field, Unit};
+pub use job::{Job, Placement, Status};
+pub use samples::Sample;
+pub use schema::{ALL as SCHEMAS, Kind, Schema};
+pub use table::{Table, TableOptions, TableRead};

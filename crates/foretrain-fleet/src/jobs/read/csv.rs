@@ -1,0 +1,126 @@
+//! Tables of text: commas, tabs, semicolons or bars.
+
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+
+use csv::{ByteRecord, Reader, ReaderBuilder};
+
+use super::source::Rest;
+use super::{LONGEST, Rows, Step};
+use crate::jobs::fault::Fault;
+
+/// A table of text whose first line has been read, but is not known to be a header.
+pub(in crate::jobs) struct Text {
+    reader: Reader<Guarded>,
+    since_row: Rc<Cell<usize>>,
+    first: ByteRecord,
+    /// Why the first line cannot be read.
+    broken: Option<String>,
+}
+
+impl Text {
+    pub(super) fn new(text: Rest, beginning: &[u8]) -> Self {
+        let since_row = Rc::new(Cell::new(0));
+        let mut reader = ReaderBuilder::new()
+            .delimiter(delimiter(beginning))
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(256 << 10)
+            .from_reader(Guarded { text, since_row: Rc::clone(&since_row) });
+        let mut first = ByteRecord::new();
+        let broken = reader.read_byte_record(&mut first).err().map(|error| error.to_string());
+        Self { reader, since_row, first, broken }
+    }
+
+    /// The cells of the first line.
+    pub(in crate::jobs) fn first(&self) -> &ByteRecord {
+        &self.first
+    }
+
+    /// Why nothing can be read, if so.
+    pub(in crate::jobs) fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// With the first line as header.
+    pub(in crate::jobs) fn headed(self) -> Box<dyn Rows> {
+        let titles = self.first.iter().map(text_of).collect();
+        Box::new(Lines { text: self, titles, again: false, row: 0 })
+    }
+
+    /// With these titles, the first line being a row.
+    pub(in crate::jobs) fn titled(self, titles: &[&str]) -> Box<dyn Rows> {
+        let titles = titles.iter().map(|&title| title.to_owned()).collect();
+        Box::new(Lines { text: self, titles, again: true, row: 0 })
+    }
+}
+
+fn text_of(cell: &[u8]) -> String {
+    String::from_utf8_lossy(cell.trim_ascii()).into_owned()
+}
+
+/// The separator that stands most often in the first line.
+fn delimiter(beginning: &[u8]) -> u8 {
+    let line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let count = |separator: &u8| line.iter().filter(|&byte| byte == separator).count();
+    // Of equals the last wins: a comma.
+    [b'|', b';', b'\t', b','].into_iter().max_by_key(count).unwrap_or(b',')
+}
+
+/// Text that is refused where one row does not end, as after a quote that is never closed.
+struct Guarded {
+    text: Rest,
+    since_row: Rc<Cell<usize>>,
+}
+
+impl Read for Guarded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.since_row.get() > LONGEST {
+            return Err(io::Error::other("a row longer than 16 MiB: is a quote left open?"));
+        }
+        let available = self.text.fill_buf()?;
+        let count = available.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&available[..count]);
+        self.text.consume(count);
+        self.since_row.set(self.since_row.get() + count);
+        Ok(count)
+    }
+}
+
+struct Lines {
+    text: Text,
+    titles: Vec<String>,
+    /// Whether the first line is still to be given as a row.
+    again: bool,
+    row: u64,
+}
+
+impl Rows for Lines {
+    fn titles(&self) -> &[String] {
+        &self.titles
+    }
+
+    fn read(&mut self, row: &mut ByteRecord) -> Step {
+        self.text.since_row.set(0);
+        if self.again {
+            self.again = false;
+            row.clone_from(&self.text.first);
+        } else {
+            match self.text.reader.read_byte_record(row) {
+                Ok(true) => {}
+                Ok(false) => return Step::End,
+                Err(error) => return Step::Cut(error.to_string()),
+            }
+        }
+        self.row += 1;
+        if row.len() == self.titles.len() {
+            return Step::Row;
+        }
+        let line = row.position().map_or(self.row, csv::Position::line);
+        Step::Fault(
+            Fault::RaggedRow,
+            format!("line {line}: {} cells instead of {}", row.len(), self.titles.len()),
+        )
+    }
+}

@@ -1,0 +1,198 @@
+//! JSON objects as rows: one per line, or in an array, or one after the other.
+
+use std::collections::VecDeque;
+use std::io::BufRead;
+
+use csv::ByteRecord;
+use foretrain_core::{InputError, Result};
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+
+use super::source::Rest;
+use super::{LONGEST, Rows, Step};
+use crate::jobs::fault::Fault;
+
+/// Objects that are read to find the keys; keys that come later are left out and said.
+const FIRST: usize = 256;
+/// Keys that are kept.
+const MOST_KEYS: usize = 1_000;
+
+pub(super) struct Objects {
+    splitter: Splitter,
+    titles: Vec<String>,
+    columns: FxHashMap<String, usize>,
+    ahead: VecDeque<Found>,
+    /// Key of the last object that no column exists for.
+    late: Option<String>,
+}
+
+/// What is found between two objects.
+enum Found {
+    Object(Map<String, Value>),
+    Broken(String),
+    End,
+    Cut(String),
+}
+
+impl Objects {
+    pub(super) fn new(text: Rest) -> Result<Self> {
+        let mut splitter = Splitter::new(text);
+        let mut ahead = VecDeque::new();
+        let mut titles: Vec<String> = Vec::new();
+        let mut columns = FxHashMap::default();
+        for _ in 0..FIRST {
+            let found = splitter.next_object();
+            if let Found::Object(object) = &found {
+                for key in object.keys() {
+                    if titles.len() < MOST_KEYS && !columns.contains_key(key) {
+                        columns.insert(key.clone(), titles.len());
+                        titles.push(key.clone());
+                    }
+                }
+            }
+            let last = matches!(found, Found::End | Found::Cut(_));
+            ahead.push_back(found);
+            if last {
+                break;
+            }
+        }
+        if titles.is_empty() {
+            return Err(InputError::new("no JSON object in it that could be a job")
+                .hint("give one object per line, or an array of objects"));
+        }
+        Ok(Self { splitter, titles, columns, ahead, late: None })
+    }
+
+    fn place(&mut self, object: Map<String, Value>, row: &mut ByteRecord) {
+        let mut cells: Vec<Option<Value>> = vec![None; self.titles.len()];
+        for (key, value) in object {
+            match self.columns.get(&key) {
+                Some(&column) => cells[column] = Some(value),
+                None => self.late = Some(key),
+            }
+        }
+        row.clear();
+        for cell in cells {
+            match cell {
+                None | Some(Value::Null) => row.push_field(b""),
+                Some(Value::String(text)) => row.push_field(text.as_bytes()),
+                Some(other) => row.push_field(other.to_string().as_bytes()),
+            }
+        }
+    }
+}
+
+impl Rows for Objects {
+    fn titles(&self) -> &[String] {
+        &self.titles
+    }
+
+    fn read(&mut self, row: &mut ByteRecord) -> Step {
+        if let Some(key) = self.late.take() {
+            return Step::Fault(Fault::LateKey, format!("line {}: {key:?}", self.splitter.line));
+        }
+        let found = match self.ahead.pop_front() {
+            Some(found) => found,
+            None => self.splitter.next_object(),
+        };
+        match found {
+            Found::Object(object) => {
+                self.place(object, row);
+                Step::Row
+            }
+            Found::Broken(why) => Step::Fault(Fault::BrokenRow, why),
+            Found::End => Step::End,
+            Found::Cut(why) => Step::Cut(why),
+        }
+    }
+}
+
+/// Cuts text into objects by counting braces outside of strings. A line that begins with a brace
+/// and a key begins an object, so one broken line does not take others with it.
+struct Splitter {
+    text: Rest,
+    line: u64,
+    object: Vec<u8>,
+    /// Whether the next byte is the first of its line.
+    at_line: bool,
+    ended: bool,
+}
+
+impl Splitter {
+    fn new(text: Rest) -> Self {
+        Self { text, line: 1, object: Vec::new(), at_line: true, ended: false }
+    }
+
+    fn next_object(&mut self) -> Found {
+        if self.ended {
+            return Found::End;
+        }
+        self.object.clear();
+        let (mut depth, mut string, mut escaped, mut first_line) =
+            (0_usize, false, false, self.line);
+        loop {
+            let buffer = match self.text.fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) => {
+                    self.ended = true;
+                    return Found::Cut(error.to_string());
+                }
+            };
+            if buffer.is_empty() {
+                self.ended = true;
+                let line = first_line;
+                return if depth > 0 {
+                    Found::Cut(format!("the object that begins in line {line} does not end"))
+                } else {
+                    Found::End
+                };
+            }
+            let length = buffer.len();
+            let mut used = 0;
+            for (index, &byte) in buffer.iter().enumerate() {
+                let restarts = self.at_line && depth > 0 && buffer[index..].starts_with(b"{\"");
+                if restarts {
+                    break;
+                }
+                used += 1;
+                self.at_line = byte == b'\n';
+                self.line += u64::from(byte == b'\n');
+                if depth == 0 {
+                    if byte == b'{' {
+                        (depth, first_line) = (1, self.line);
+                        self.object.push(byte);
+                    }
+                    continue;
+                }
+                self.object.push(byte);
+                match byte {
+                    _ if escaped => escaped = false,
+                    b'\\' if string => escaped = true,
+                    b'"' => string = !string,
+                    b'{' if !string => depth += 1,
+                    b'}' if !string => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 {
+                    break;
+                }
+            }
+            let restarts = used < length && depth > 0;
+            self.text.consume(used);
+            if depth == 0 && !self.object.is_empty() {
+                return self.parsed(first_line);
+            }
+            if restarts || self.object.len() > LONGEST {
+                self.object.clear();
+                return Found::Broken(format!("line {first_line}: the object does not end"));
+            }
+        }
+    }
+
+    fn parsed(&self, line: u64) -> Found {
+        match serde_json::from_slice(&self.object) {
+            Ok(object) => Found::Object(object),
+            Err(error) => Found::Broken(format!("line {line}: {error}")),
+        }
+    }
+}

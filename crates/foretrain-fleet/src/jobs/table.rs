@@ -1,0 +1,360 @@
+//! A table of jobs, opened: what it is, what its columns hold, and its rows one after the other.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use csv::ByteRecord;
+use foretrain_core::{InputError, Ledger, Result, Severity};
+
+use super::bind::{Binding, Bound, bind};
+use super::decode::Decoder;
+use super::fault::{Fault, Faults};
+use super::field::{ColumnHint, Field};
+use super::job::Job;
+use super::read::{self, Opened, Rows, Step};
+use super::samples::Layout;
+use super::schema::{Kind, PLAIN, Schema};
+use super::settle::settle;
+
+/// What the user says of a table.
+#[derive(Clone, Debug, Default)]
+pub struct TableOptions {
+    /// Its schema, in place of what its titles tell.
+    pub schema: Option<&'static Schema>,
+    /// What columns hold, in place of what the schema or titles say.
+    pub columns: Vec<ColumnHint>,
+}
+
+/// Rows that are looked at to tell what columns hold.
+const AHEAD: usize = 512;
+
+/// A table that has been opened and whose rows have not been read yet.
+pub struct Table {
+    name: String,
+    schema: &'static Schema,
+    kind: Kind,
+    bound: Bound,
+    layout: Option<Layout>,
+    rows: Box<dyn Rows>,
+    ahead: VecDeque<Ahead>,
+}
+
+/// What was read ahead.
+enum Ahead {
+    Row(ByteRecord),
+    Other(Step),
+}
+
+/// What reading a table met.
+#[derive(Debug, Default)]
+pub struct TableRead {
+    /// Rows of the table, those that were left out included.
+    pub rows: u64,
+    /// Rows that were handed on.
+    pub given: u64,
+    /// What was wrong.
+    pub faults: Faults,
+    /// Why it ended before the file did.
+    pub cut: Option<String>,
+    /// Dates that state their zone.
+    pub zoned: u64,
+    /// Dates that do not.
+    pub unzoned: u64,
+}
+
+impl Table {
+    /// Opens a table.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is no table, or none of its columns is known.
+    pub fn open(path: &Path, options: &TableOptions) -> Result<Self> {
+        let opened = read::open(path)?;
+        let stem = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self::new(opened, path.display().to_string(), &stem, header_beside(path), options)
+            .map_err(|error| error.in_file(path))
+    }
+
+    /// Opens a table of text that is in memory.
+    ///
+    /// # Errors
+    /// As of [`Table::open`].
+    pub fn from_bytes(name: &str, bytes: Vec<u8>, options: &TableOptions) -> Result<Self> {
+        let opened = read::open_bytes(bytes).map_err(|error| error.in_file(name))?;
+        Self::new(opened, name.to_owned(), name, None, options).map_err(|error| error.in_file(name))
+    }
+
+    fn new(
+        opened: Opened,
+        name: String,
+        stem: &str,
+        header: Option<Vec<String>>,
+        options: &TableOptions,
+    ) -> Result<Self> {
+        let (mut rows, schema) = titled(opened, stem, header, options.schema)?;
+        let mut ahead = VecDeque::new();
+        while ahead.len() < AHEAD {
+            let mut row = ByteRecord::new();
+            let last = match rows.read(&mut row) {
+                Step::Row => {
+                    ahead.push_back(Ahead::Row(row));
+                    false
+                }
+                step => {
+                    let last = matches!(step, Step::End | Step::Cut(_));
+                    ahead.push_back(Ahead::Other(step));
+                    last
+                }
+            };
+            if last {
+                break;
+            }
+        }
+        let sample: Vec<ByteRecord> = ahead
+            .iter()
+            .filter_map(|ahead| match ahead {
+                Ahead::Row(row) => Some(row.clone()),
+                Ahead::Other(_) => None,
+            })
+            .collect();
+        let layout = match schema.kind {
+            Kind::Samples => Layout::find(rows.titles(), &sample),
+            Kind::Jobs if std::ptr::eq(schema, &raw const PLAIN) && options.columns.is_empty() => {
+                Layout::find(rows.titles(), &sample)
+            }
+            _ => None,
+        };
+        let mut bound = bind(rows.as_ref(), schema, &options.columns, &sample)?;
+        let kind = match layout {
+            Some(_) => Kind::Samples,
+            None => kind_of(schema, &mut bound)?,
+        };
+        // Samples are read from columns of their own.
+        if layout.is_none() {
+            let columns: Vec<usize> = bound.bindings.iter().map(|b| b.column).collect();
+            if rows.keep(&columns)? {
+                ahead.clear();
+            }
+        }
+        Ok(Self { name, schema, kind, bound, layout, rows, ahead })
+    }
+
+    /// The file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its schema.
+    pub fn schema(&self) -> &'static Schema {
+        self.schema
+    }
+
+    /// What its rows are about.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The columns that are read.
+    pub fn bindings(&self) -> &[Binding] {
+        &self.bound.bindings
+    }
+
+    /// Titles of columns that nothing is read from.
+    pub fn unused(&self) -> &[String] {
+        &self.bound.unused
+    }
+
+    /// Whether a field has a column.
+    pub fn has(&self, field: Field) -> bool {
+        self.bound.has(field)
+    }
+
+    /// Hands every row to `visit`, one after the other.
+    pub fn for_each(mut self, mut visit: impl FnMut(&Job)) -> TableRead {
+        let mut decoder = Decoder::default();
+        let mut read = TableRead::default();
+        let (mut job, mut row) = (Job::default(), ByteRecord::new());
+        let named = self.has(Field::Id) || self.has(Field::Alias);
+        while self.next_row(&mut row, &mut read, &mut decoder.faults) {
+            job.clear();
+            job.row = read.rows;
+            decoder.row(&self.bound.bindings, &row, &mut job);
+            if let Some(complete) = self.schema.complete {
+                complete(&mut job);
+            }
+            if self.kind != Kind::Machines {
+                settle(&mut job, named, &mut decoder.faults);
+            }
+            read.given += 1;
+            visit(&job);
+        }
+        TableRead { faults: decoder.faults, zoned: decoder.zoned, unzoned: decoder.unzoned, ..read }
+    }
+
+    /// The next row; counts rows, and what is none.
+    pub(super) fn next_row(
+        &mut self,
+        row: &mut ByteRecord,
+        read: &mut TableRead,
+        faults: &mut Faults,
+    ) -> bool {
+        loop {
+            let step = match self.ahead.pop_front() {
+                Some(Ahead::Row(ahead)) => {
+                    *row = ahead;
+                    Step::Row
+                }
+                Some(Ahead::Other(step)) => step,
+                None => self.rows.read(row),
+            };
+            match step {
+                Step::Row => {
+                    read.rows += 1;
+                    return true;
+                }
+                Step::Fault(fault, place) => {
+                    read.rows += u64::from(fault != Fault::LateKey);
+                    faults.meet(fault, || place);
+                }
+                Step::End => return false,
+                Step::Cut(why) => {
+                    read.cut = Some(why);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Rows that were read ahead.
+    pub(super) fn rows_ahead(&self) -> impl Iterator<Item = &ByteRecord> {
+        self.ahead.iter().filter_map(|ahead| match ahead {
+            Ahead::Row(row) => Some(row),
+            Ahead::Other(_) => None,
+        })
+    }
+
+    pub(super) fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+}
+
+impl TableRead {
+    /// Writes what was met to a ledger.
+    pub fn record(&self, ledger: &mut Ledger) {
+        self.faults.record(ledger);
+        if let Some(why) = &self.cut {
+            ledger.record_at(
+                Severity::Dropped,
+                "cut-short",
+                "the file cannot be read to its end; what comes before is used",
+                || format!("after row {}: {why}", self.rows),
+            );
+        }
+        let (code, message) = match (self.zoned, self.unzoned) {
+            (_, 0) => return,
+            (0, _) => ("dates-without-zone", "dates without a time zone, read as UTC"),
+            _ => (
+                "dates-with-and-without-zone",
+                "dates without a time zone beside others that have one, read as UTC",
+            ),
+        };
+        let severity = if self.zoned > 0 { Severity::Warning } else { Severity::Note };
+        ledger.record_many(severity, code, message, self.unzoned, None);
+    }
+}
+
+/// Rows under titles, and the schema.
+fn titled(
+    opened: Opened,
+    stem: &str,
+    header: Option<Vec<String>>,
+    asked: Option<&'static Schema>,
+) -> Result<(Box<dyn Rows>, &'static Schema)> {
+    let text = match opened {
+        Opened::Titled(rows) => {
+            let schema = asked.unwrap_or_else(|| Schema::of(rows.titles()));
+            return Ok((rows, schema));
+        }
+        Opened::Text(text) => text,
+    };
+    if let Some(why) = text.broken() {
+        return Err(InputError::new(format!("not even its first line can be read: {why}")));
+    }
+    let titles: Vec<String> =
+        text.first().iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into()).collect();
+    let by_titles = Schema::of(&titles);
+    // A first row of numbers is no header.
+    let headless = asked.filter(|schema| schema.headerless.is_some()).or_else(|| {
+        let stem = stem.split('.').next().unwrap_or(stem);
+        let named = super::schema::ALL.into_iter().find(|schema| {
+            schema.headerless.is_some_and(|h| h.titles.len() == titles.len())
+                && schema.about.ends_with(stem)
+        });
+        named.or_else(|| Schema::of_row(text.first()))
+    });
+    if std::ptr::eq(by_titles, &raw const PLAIN) {
+        if let Some(header) = header.filter(|header| header.len() == titles.len()) {
+            let schema = asked.unwrap_or_else(|| Schema::of(&header));
+            let header: Vec<&str> = header.iter().map(String::as_str).collect();
+            return Ok((text.titled(&header), schema));
+        }
+        if let Some(schema) = headless
+            && let Some(known) = schema.headerless
+        {
+            if known.titles.len() != titles.len() {
+                return Err(InputError::new(format!(
+                    "{} columns where {} has {}",
+                    titles.len(),
+                    schema.name,
+                    known.titles.len()
+                )));
+            }
+            return Ok((text.titled(known.titles), schema));
+        }
+    }
+    Ok((text.headed(), asked.unwrap_or(by_titles)))
+}
+
+/// Titles in a file beside the table, as `pai_job_table.header` beside `pai_job_table.csv`.
+fn header_beside(path: &Path) -> Option<Vec<String>> {
+    let name = path.file_name()?.to_str()?;
+    let stem = name.split('.').next()?;
+    let text = std::fs::read_to_string(path.with_file_name(format!("{stem}.header"))).ok()?;
+    Some(text.lines().next()?.split(',').map(|title| title.trim().to_owned()).collect())
+}
+
+/// What the rows are about, by the columns they have.
+fn kind_of(schema: &'static Schema, bound: &mut Bound) -> Result<Kind> {
+    let has = |field| bound.has(field);
+    let timed = [Field::Submit, Field::Start, Field::End, Field::Duration, Field::Wait];
+    let told = timed.iter().any(|field| bound.has(*field));
+    if !std::ptr::eq(schema, &raw const PLAIN) {
+        return Ok(schema.kind);
+    }
+    let jobs = told || has(Field::Class) || (has(Field::Gpus) && has(Field::Id));
+    if has(Field::Machine) && !told && !has(Field::Id) && has(Field::Gpus) {
+        return Ok(Kind::Machines);
+    }
+    if has(Field::Part) && (has(Field::Id) || has(Field::Alias)) {
+        return Ok(Kind::Parts);
+    }
+    // Pods without jobs are jobs.
+    if has(Field::Part) {
+        for binding in bound.bindings.iter_mut().filter(|b| b.field == Field::Part) {
+            binding.field = Field::Id;
+        }
+        return Ok(Kind::Jobs);
+    }
+    if has(Field::Id) && has(Field::Machine) && !told {
+        return Ok(Kind::Parts);
+    }
+    if jobs {
+        return Ok(Kind::Jobs);
+    }
+    let columns = match bound.unused.is_empty() {
+        true => "none".to_owned(),
+        false => bound.unused.join(", "),
+    };
+    Err(InputError::new("no table of jobs: none of its columns tells when or how long jobs ran")
+        .hint(format!("columns that are not understood: {columns}"))
+        .hint("say what they hold with --column FIELD=COLUMN, as in --column submit=queued_at:ms"))
+}

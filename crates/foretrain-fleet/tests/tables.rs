@@ -1,0 +1,220 @@
+//! Whatever a table holds: no panic, and every row is handed on or counted.
+
+use foretrain_core::{Ledger, Nanos};
+use foretrain_fleet::audit::audit;
+use foretrain_fleet::jobs::{Fault, Job, Kind, SCHEMAS, Table, TableOptions, TableRead};
+use foretrain_fleet::pai::Hardware;
+use foretrain_fleet::pai::characterise::{Characteriser, Method};
+use proptest::prelude::*;
+
+fn read(text: &str) -> (Vec<Job>, TableRead) {
+    let table = Table::from_bytes("t.csv", text.into(), &TableOptions::default()).unwrap();
+    let mut jobs = Vec::new();
+    let read = table.for_each(|job| jobs.push(job.clone()));
+    (jobs, read)
+}
+
+/// Cells as they occur in real tables, and some that should not.
+fn cell() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just("NaN".to_owned()),
+        Just("-1".to_owned()),
+        Just("0".to_owned()),
+        "[0-9]{1,20}",
+        "-?[0-9]{1,9}\\.[0-9]{1,6}",
+        "[0-9]e[0-9]{1,3}",
+        "20[0-9]{2}-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]( PDT|\\+08:00)?",
+        "[a-z\"',; \u{e9}]{0,8}",
+    ]
+}
+
+const TITLES: [&str; 12] = [
+    "job_id",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "duration",
+    "queue",
+    "gpus",
+    "machine",
+    "state",
+    "gpu_util",
+    "mem",
+    "class",
+];
+
+proptest! {
+    #[test]
+    fn nothing_is_lost(rows in prop::collection::vec(prop::collection::vec(cell(), 12), 0..40)) {
+        let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+        writer.write_record(TITLES).unwrap();
+        for (index, row) in rows.iter().enumerate() {
+            // Every ninth row is torn.
+            let cells = if index % 9 == 8 { 5 } else { 12 };
+            writer.write_record(&row[..cells]).unwrap();
+        }
+        let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+        // Columns whose cells cannot be what their titles say may leave no table of jobs.
+        let Ok(table) = Table::from_bytes("t.csv", text.clone().into(), &TableOptions::default())
+        else { return Ok(()) };
+        let kind = table.kind();
+        prop_assume!(kind != Kind::Samples);
+        let mut given = 0;
+        let read = table.for_each(|job| {
+            given += 1;
+            for span in [job.duration, job.wait, job.run_time(), job.wait_time()] {
+                assert!(span.is_none_or(|span| span >= Nanos::ZERO), "{job:?}");
+            }
+            assert!(job.utilisation.is_none_or(|busy| (0.0..=1.0).contains(&busy)), "{job:?}");
+            assert!(job.gpus.is_none_or(|gpus| gpus.is_finite() && gpus >= 0.0), "{job:?}");
+        });
+        prop_assert_eq!(read.rows, rows.len() as u64);
+        prop_assert_eq!(read.given, given);
+        let lost = read.faults.count(Fault::RaggedRow) + read.faults.count(Fault::BrokenRow);
+        prop_assert_eq!(read.given + lost, read.rows);
+
+        let table = Table::from_bytes("t.csv", text.into(), &TableOptions::default()).unwrap();
+        let found = audit(vec![table]);
+        prop_assert!(found.allocated.is_none_or(|held| (0.0..=1.0).contains(&held.share)));
+        let days: u64 = found.tables[0].days.iter().map(|day| day.rows).sum();
+        prop_assert_eq!(days + found.tables[0].undated, read.given);
+    }
+
+    #[test]
+    fn no_text_is_too_much(text in ".{0,300}", schema in 0..SCHEMAS.len()) {
+        for schema in [None, Some(SCHEMAS[schema])] {
+            let options = TableOptions { schema, columns: Vec::new() };
+            if let Ok(table) = Table::from_bytes("t", text.clone().into(), &options) {
+                let _ = audit(vec![table]);
+            }
+        }
+    }
+
+    #[test]
+    fn shares_are_numbers(cells in prop::collection::vec(cell(), 60)) {
+        let mut text = "class,cnodes,flops,memory_access_bytes,input_bytes,weight_traffic_bytes\n".to_owned();
+        for row in cells.chunks(5) {
+            let row: Vec<String> = row.iter().map(|cell| cell.replace(['"', ',', '\''], "")).collect();
+            text += &format!("PS/Worker,{}\n", row.join(","));
+        }
+        let table = Table::from_bytes("t", text.into(), &TableOptions::default()).unwrap();
+        let mut all = Characteriser::new(Method { hardware: Hardware::pai_2019(), ..Method::PAI_2019 });
+        let rows = table.for_each(|job| all.add(job)).given;
+        let mut ledger = Ledger::new();
+        let found = all.finish(&mut ledger);
+        let refused: u64 = ledger.findings().filter(|f| f.message.contains("not timed")).map(|f| f.count).sum();
+        let timed = found.rows.timed;
+        prop_assert_eq!(timed.total, rows);
+        let without = ledger.count("no-features");
+        prop_assert_eq!(timed.used + refused + without, rows);
+        for profile in &found.classes {
+            let sum: f64 = profile.by_job.shares.iter().sum();
+            prop_assert!((sum - 1.0).abs() < 1e-6, "{:?}", profile);
+        }
+    }
+}
+
+#[test]
+fn sources_without_titles_are_known_by_their_first_row() {
+    let rows = [
+        ("job,inst,user,Terminated,4550879.0,4551416.0", "alibaba-2020-job", Kind::Jobs),
+        (
+            "job,tensorflow,1.0,Terminated,1.0,2.0,600.0,29.0,50.0,MISC",
+            "alibaba-2020-task",
+            Kind::Parts,
+        ),
+        ("job,worker,i1,w1,inst,Failed,1.0,2.0,m1", "alibaba-2020-instance", Kind::Parts),
+        ("m1,V100,96.0,512.0,8.0", "alibaba-2020-machine", Kind::Machines),
+        ("LM (batch size 10)\tpython\t--steps\t1\t8601\t6.0\t2", "gavel", Kind::Jobs),
+    ];
+    for (row, schema, kind) in rows {
+        let table = Table::from_bytes("t", row.into(), &TableOptions::default()).unwrap();
+        assert_eq!((table.schema().name, table.kind()), (schema, kind));
+        let mut seen = Vec::new();
+        table.for_each(|job| seen.push(job.clone()));
+        assert_eq!(seen.len(), 1, "the first row is a row: {row}");
+    }
+}
+
+#[test]
+fn parts_of_gpus_and_of_titles() {
+    let (jobs, _) = read("name,num_gpu,gpu_milli,creation_time\na,1,460,5\nb,8,1000,6\n");
+    assert_eq!([jobs[0].gpus, jobs[1].gpus], [Some(0.46), Some(8.0)]);
+    let row = "job,tf,4.0,Terminated,1.0,2.0,600.0,29.0,50.0,MISC";
+    assert_eq!(read(row).0[0].gpus, Some(2.0), "four instances with half a GPU each");
+    let row = "ResNet-18 (batch size 256)\tpython\tdir\t-n\t1\t3948\t2\t1\t-1.000000\t7";
+    let (jobs, _) = read(row);
+    let job = &jobs[0];
+    assert_eq!((job.model.as_str(), job.batch, job.gpus), ("ResNet-18", Some(256.0), Some(2.0)));
+    assert_eq!(job.submit, Some(Nanos::from_secs_f64(7.0)));
+}
+
+#[test]
+fn a_duration_that_holds_the_wait_is_told_from_others() {
+    let head =
+        "job_id,user,node_num,gpu_num,type,state,submit_time,start_time,end_time,duration,queue\n";
+    let row = |duration: u32| {
+        format!(
+            "{head}a,u,8,64,Other,FAILED,2023-05-17 11:00:00+00:00,2023-05-17 11:01:40+00:00,\
+             2023-05-17 11:10:00+00:00,{duration},100\n"
+        )
+    };
+    for (duration, fault) in [
+        (600, Some(Fault::DurationHoldsWait)),
+        (500, None),
+        (500_000, Some(Fault::DurationUnit)),
+        (77, Some(Fault::DurationConflict)),
+    ] {
+        let (jobs, read) = read(&row(duration));
+        assert_eq!(jobs[0].run_time(), Some(Nanos::from_secs_f64(500.0)));
+        for other in [Fault::DurationHoldsWait, Fault::DurationUnit, Fault::DurationConflict] {
+            let count = u64::from(Some(other) == fault);
+            assert_eq!(read.faults.count(other), count, "{duration}: {other:?}");
+        }
+    }
+}
+
+/// Every table of the data set that is one of jobs or machines is read whole.
+#[test]
+fn tables_of_the_data_set() {
+    let given = std::env::var_os("FORETRAIN_DATA").map(std::path::PathBuf::from);
+    let beside = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let fleet = given.unwrap_or(beside).join("fleet");
+    if !fleet.is_dir() {
+        eprintln!("skipped: no data set; name it in FORETRAIN_DATA");
+        return;
+    }
+    let tables = [
+        ("jobs_unified.csv.gz", "unified", 171_169),
+        ("microsoft__elasticflow-traces/raw/cluster10.csv", "itp", 260),
+        ("SymbioticLab__Tiresias/simulator/60_job.csv", "tiresias", 60),
+        ("Rivendile__Muri/cluster_exp/trace-data/cluster_trace.csv", "muri", 400),
+        ("Rivendile__Muri/cluster_exp/results/Muri-L/job.csv.gz", "muri-result", 400),
+        ("petuum__adaptdl/simulator/workloads/workload-6.csv", "pollux", 160),
+        ("petuum__adaptdl/simulator/traces/philly.csv.gz", "philly-summary", 82_247),
+        ("stanford-futuredata__gavel/scheduler/traces/msr/seed=0/23dbec.trace", "gavel", 9),
+        (
+            "stanford-futuredata__gavel/scheduler/traces/physical_cluster/debug.trace",
+            "gavel-physical",
+            14,
+        ),
+        (
+            "alibaba__clusterdata/cluster-trace-gpu-v2023/csv/openb_pod_list_default.csv.gz",
+            "alibaba-2023-pod",
+            8_152,
+        ),
+        (
+            "alibaba__clusterdata/cluster-trace-gpu-v2023/csv/openb_node_list_all_node.csv",
+            "alibaba-2023-node",
+            1_523,
+        ),
+    ];
+    for (path, schema, rows) in tables {
+        let table = Table::open(&fleet.join(path), &TableOptions::default()).unwrap();
+        assert_eq!(table.schema().name, schema, "{path}");
+        let read = table.for_each(|_| ());
+        assert_eq!((read.rows, read.given), (rows, rows), "{path}");
+        assert_eq!(read.faults.count(Fault::Unreadable), 0, "{path}");
+    }
+}

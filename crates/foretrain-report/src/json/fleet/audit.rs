@@ -1,0 +1,374 @@
+//! The JSON of `fleet audit`.
+
+use foretrain_core::diagnostics::Coverage;
+use foretrain_fleet::audit::{
+    Arrivals, Audit, CapacityFrom, Day, Gap, Join, Machines, Period, TableAudit,
+};
+use foretrain_fleet::jobs::Field;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::json::common::{CoverageReport, LedgerReport, finite};
+
+/// What tables of a fleet hold, leave open and contradict each other in.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetAuditReport {
+    /// `foretrain/fleet-audit/1`.
+    pub schema: String,
+    /// The tables, as they were given.
+    pub tables: Vec<FleetTableReport>,
+    /// Tables of pods, tasks or instances against the jobs.
+    pub joins: Vec<FleetJoinReport>,
+    /// Machines and their GPUs.
+    pub machines: FleetMachinesReport,
+    /// How much of the fleet its jobs held; `null` if it cannot be known.
+    pub allocated: Option<FleetAllocatedReport>,
+    /// Samples of GPUs against the jobs; `null` without either.
+    pub gap: Option<FleetGapReport>,
+    /// What was met.
+    pub ledger: LedgerReport,
+}
+
+/// One table.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetTableReport {
+    /// The file.
+    pub file: String,
+    /// The schema it was recognised as, or `plain`.
+    pub recognised_as: String,
+    /// `jobs`, `parts of jobs`, `machines` or `GPU samples`.
+    pub rows_are: String,
+    /// Rows that could be read.
+    pub rows: CoverageReport,
+    /// Columns that are read.
+    pub columns: Vec<FleetColumnReport>,
+    /// Titles of columns that nothing is read from.
+    pub unused_columns: Vec<String>,
+    /// `submitted`, `started`, `spans-only` or `untimed`; `null` for tables of other things than jobs.
+    pub arrivals: Option<String>,
+    /// Rows with a run time.
+    pub run_times: CoverageReport,
+    /// Runs of days that are covered alike.
+    pub periods: Vec<FleetPeriodReport>,
+    /// Every day with any row.
+    pub days: Vec<FleetDayReport>,
+    /// Rows without a date.
+    pub undated: u64,
+    /// Rows whose id an earlier row has.
+    pub repeated_ids: u64,
+    /// Of these, rows that are equal to an earlier one.
+    pub identical_rows: u64,
+    /// Rows with an id, which were compared.
+    pub compared_rows: u64,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetColumnReport {
+    /// Its title.
+    pub title: String,
+    /// The field it holds.
+    pub field: String,
+    /// Its unit; `null` where it needs none.
+    pub unit: Option<String>,
+    /// Who says so: `schema`, `title`, `given`, `file` or `guessed`; `null` without a unit.
+    pub unit_from: Option<String>,
+    /// Rows with a usable value.
+    pub usable: CoverageReport,
+}
+
+/// How many rows hold a value of a field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FleetFieldReport {
+    /// The field.
+    pub field: String,
+    /// Rows.
+    pub rows: u64,
+}
+
+/// Days that follow each other and are covered alike. Days count from the table's origin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FleetPeriodReport {
+    /// The first day.
+    pub first_day: i64,
+    /// The last.
+    pub last_day: i64,
+    /// Days between with any row.
+    pub days: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Rows with a value, by field.
+    pub usable: Vec<FleetFieldReport>,
+}
+
+/// One day, counted from the table's origin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FleetDayReport {
+    /// The day.
+    pub day: i64,
+    /// Rows.
+    pub rows: u64,
+    /// Rows with a value, by field.
+    pub usable: Vec<FleetFieldReport>,
+}
+
+/// A table of pods, tasks or instances against the jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetJoinReport {
+    /// The file.
+    pub file: String,
+    /// Rows of it that name a job there is.
+    pub rows: CoverageReport,
+    /// Jobs with a row in it, of those that have an id.
+    pub jobs: CoverageReport,
+    /// Jobs without an id.
+    pub jobs_without_id: u64,
+    /// Jobs with parts on several machines.
+    pub on_several_machines: u64,
+    /// The first day of its rows.
+    pub first_day: Option<i64>,
+    /// The last.
+    pub last_day: Option<i64>,
+    /// Linked jobs over the days of the jobs.
+    pub periods: Vec<FleetJoinPeriodReport>,
+}
+
+/// Days of jobs that are linked alike.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetJoinPeriodReport {
+    /// The first day.
+    pub first_day: i64,
+    /// The last.
+    pub last_day: i64,
+    /// Linked jobs.
+    pub jobs: CoverageReport,
+}
+
+/// Machines and their GPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetMachinesReport {
+    /// Machines that anything names.
+    pub machines: u64,
+    /// Machines of a list.
+    pub listed: u64,
+    /// GPUs by that list alone.
+    pub listed_gpus: u64,
+    /// Machines that jobs or logs name and the list does not.
+    pub missing: u64,
+    /// The first thousand of them.
+    pub missing_names: Vec<String>,
+    /// Machines whose GPUs are counted differently.
+    pub conflicts: u64,
+    /// The first thousand of them.
+    pub conflicting: Vec<FleetMachineReport>,
+    /// The most GPUs that jobs held at once.
+    pub peak_gpus: f64,
+    /// The GPUs there are taken to be; `null` if nothing says so.
+    pub capacity_gpus: Option<f64>,
+    /// `machines` (each with the largest count) or `peak-of-jobs`.
+    pub capacity_from: Option<String>,
+}
+
+/// One machine whose GPUs are counted differently.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FleetMachineReport {
+    /// The machine.
+    pub machine: String,
+    /// By the list.
+    pub listed: Option<u32>,
+    /// By another row of the list.
+    pub listed_else: Option<u32>,
+    /// The most that one job held.
+    pub jobs: Option<u32>,
+    /// By the log.
+    pub log: Option<u32>,
+    /// What is taken: the most.
+    pub taken: u32,
+}
+
+/// How much of the fleet its jobs held.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetAllocatedReport {
+    /// Share of the GPU-time there is, 0 to 1.
+    pub share: f64,
+    /// From the first start to the last end.
+    pub span_ns: i64,
+    /// Jobs whose time and GPUs are known.
+    pub jobs: CoverageReport,
+}
+
+/// Samples of GPUs against the jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetGapReport {
+    /// Whether the table of jobs is incomplete.
+    pub job_table_incomplete: bool,
+    /// Share of busy GPU samples that no job explains, 0 to 1.
+    pub unexplained_share: f64,
+    /// Busy GPU samples that no job explains.
+    pub unexplained: f64,
+    /// Busy GPU samples within the span of the jobs.
+    pub busy: f64,
+    /// GPU samples within the span of the jobs.
+    pub compared: u64,
+    /// GPU samples outside of it.
+    pub outside: u64,
+    /// Mean GPUs that samples saw busy.
+    pub mean_busy_gpus: f64,
+    /// Mean GPUs that jobs held at these times.
+    pub mean_held_gpus: f64,
+    /// Whether each machine was compared, or the fleet as a whole.
+    pub by_machine: bool,
+    /// Machines with the most.
+    pub machines: Vec<FleetUnexplainedReport>,
+}
+
+/// Busy GPU samples of a machine that no job explains.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FleetUnexplainedReport {
+    /// The machine.
+    pub machine: String,
+    /// Busy GPU samples.
+    pub unexplained: f64,
+}
+
+impl FleetAuditReport {
+    /// The report of an audit.
+    pub fn new(audit: &Audit) -> Self {
+        Self {
+            schema: "foretrain/fleet-audit/1".into(),
+            tables: audit.tables.iter().map(table).collect(),
+            joins: audit.joins.iter().map(join).collect(),
+            machines: machines(&audit.machines),
+            allocated: audit.allocated.map(|allocated| FleetAllocatedReport {
+                share: finite(allocated.share),
+                span_ns: allocated.span.nanos(),
+                jobs: covered("jobs", allocated.jobs),
+            }),
+            gap: audit.gap.as_ref().map(gap),
+            ledger: (&audit.ledger).into(),
+        }
+    }
+}
+
+fn covered(what: &str, coverage: Coverage) -> CoverageReport {
+    CoverageReport { what: what.into(), used: coverage.used, total: coverage.total }
+}
+
+fn table(table: &TableAudit) -> FleetTableReport {
+    let arrivals = |arrivals| match arrivals {
+        Arrivals::Submitted => "submitted",
+        Arrivals::Started => "started",
+        Arrivals::SpansOnly => "spans-only",
+        Arrivals::Untimed => "untimed",
+    };
+    let columns = table.columns.iter().map(|column| {
+        let from = column.binding.unit_from.name();
+        FleetColumnReport {
+            title: column.binding.title.clone(),
+            field: column.binding.field.name().into(),
+            unit: (!from.is_empty()).then(|| column.binding.unit.name.into()),
+            unit_from: (!from.is_empty()).then(|| from.into()),
+            usable: covered("rows", column.coverage),
+        }
+    });
+    FleetTableReport {
+        file: table.name.clone(),
+        recognised_as: table.schema.name.into(),
+        rows_are: table.kind.name().into(),
+        rows: covered("rows", table.rows),
+        columns: columns.collect(),
+        unused_columns: table.unused.clone(),
+        arrivals: table.arrivals.map(|known| arrivals(known).into()),
+        run_times: covered("rows", table.run_times),
+        periods: table.periods.iter().map(period).collect(),
+        days: table.days.iter().map(day).collect(),
+        undated: table.undated,
+        repeated_ids: table.duplicates.ids,
+        identical_rows: table.duplicates.rows,
+        compared_rows: table.duplicates.compared,
+    }
+}
+
+fn usable(filled: &[(Field, u64)]) -> Vec<FleetFieldReport> {
+    let fields = filled.iter();
+    fields
+        .map(|(field, rows)| FleetFieldReport { field: field.name().into(), rows: *rows })
+        .collect()
+}
+
+fn period(period: &Period) -> FleetPeriodReport {
+    FleetPeriodReport {
+        first_day: period.first,
+        last_day: period.last,
+        days: period.days,
+        rows: period.rows,
+        usable: usable(&period.filled),
+    }
+}
+
+fn day(day: &Day) -> FleetDayReport {
+    FleetDayReport { day: day.day, rows: day.rows, usable: usable(&day.filled) }
+}
+
+fn join(join: &Join) -> FleetJoinReport {
+    let periods = join.periods.iter().map(|period| FleetJoinPeriodReport {
+        first_day: period.first,
+        last_day: period.last,
+        jobs: covered("jobs", period.jobs),
+    });
+    FleetJoinReport {
+        file: join.parts.clone(),
+        rows: covered("rows", join.rows),
+        jobs: covered("jobs", join.jobs),
+        jobs_without_id: join.unnamed,
+        on_several_machines: join.on_several_machines,
+        first_day: join.days.map(|(first, _)| first),
+        last_day: join.days.map(|(_, last)| last),
+        periods: periods.collect(),
+    }
+}
+
+fn machines(machines: &Machines) -> FleetMachinesReport {
+    let conflicting = machines.conflicts.iter().map(|conflict| FleetMachineReport {
+        machine: conflict.machine.clone(),
+        listed: conflict.listed,
+        listed_else: conflict.listed_else,
+        jobs: conflict.jobs,
+        log: conflict.log,
+        taken: conflict.taken,
+    });
+    FleetMachinesReport {
+        machines: machines.count,
+        listed: machines.listed,
+        listed_gpus: machines.listed_gpus,
+        missing: machines.missing_count,
+        missing_names: machines.missing.clone(),
+        conflicts: machines.conflict_count,
+        conflicting: conflicting.collect(),
+        peak_gpus: finite(machines.peak),
+        capacity_gpus: machines.capacity.map(|capacity| finite(capacity.gpus)),
+        capacity_from: machines.capacity.map(|capacity| match capacity.from {
+            CapacityFrom::Machines => "machines".into(),
+            CapacityFrom::PeakOfJobs => "peak-of-jobs".into(),
+        }),
+    }
+}
+
+fn gap(gap: &Gap) -> FleetGapReport {
+    let machines = gap.machines.iter().map(|(machine, unexplained)| FleetUnexplainedReport {
+        machine: machine.clone(),
+        unexplained: finite(*unexplained),
+    });
+    FleetGapReport {
+        job_table_incomplete: gap.incomplete(),
+        unexplained_share: finite(gap.share()),
+        unexplained: finite(gap.unexplained),
+        busy: finite(gap.busy),
+        compared: gap.compared,
+        outside: gap.outside,
+        mean_busy_gpus: finite(gap.mean_busy),
+        mean_held_gpus: finite(gap.mean_held),
+        by_machine: gap.by_machine,
+        machines: machines.collect(),
+    }
+}

@@ -1,0 +1,23 @@
+//! The JSON of `fleet`.
+
+mod audit;
+mod characterise;
+mod moved;
+mod steps;
+
+pub use audit::{
+    FleetAllocatedReport, FleetAuditReport, FleetColumnReport, FleetDayReport, FleetFieldReport,
+    FleetGapReport, FleetJoinPeriodReport, FleetJoinReport, FleetMachineReport,
+    FleetMachinesReport, FleetPeriodReport, FleetTableReport, FleetUnexplainedReport,
+};
+pub use characterise::{
+    FleetCaseReport, FleetCharacteriseReport, FleetClassTimeReport, FleetCountReport,
+    FleetDistributionsReport, FleetGroupReport, FleetPointReport, FleetProfileReport,
+    FleetShareReport, FleetSpreadReport, FleetWeightedReport,
+};
+pub use moved::{
+    FleetChangeReport, FleetEffectsReport, FleetGainsReport, FleetProjectReport,
+    FleetProjectionReport, FleetReasonReport, FleetSpeedUpReport, FleetSweepReport,
+    FleetTimesReport,
+};
+pub use steps::{FleetMethodReport, FleetResourceReport, FleetRowsReport};

@@ -1,0 +1,316 @@
+//! The page of `fleet audit`.
+
+use foretrain_core::units::significant;
+use foretrain_fleet::audit::{
+    Arrivals, Audit, CapacityFrom, Gap, Join, Machines, Period, TableAudit,
+};
+use foretrain_fleet::jobs::{Kind, UnitFrom};
+
+use super::{amount, day, of};
+use crate::text::TextStyle;
+use crate::text::ledger;
+use crate::text::sheet::Sheet;
+use crate::text::table::{Side, Table};
+use crate::text::units::{counted, name, percent};
+
+/// Rows of a list before the rest is only counted.
+const SHOWN: usize = 12;
+
+/// The page of `fleet audit`.
+pub fn fleet_audit(audit: &Audit, style: TextStyle) -> String {
+    let mut sheet = Sheet::new(style);
+    for table in &audit.tables {
+        of_table(table, &mut sheet);
+    }
+    for join in &audit.joins {
+        of_join(join, &mut sheet);
+    }
+    of_machines(audit, &mut sheet);
+    if let Some(gap) = &audit.gap {
+        of_gap(gap, &mut sheet);
+    }
+    ledger::ledger(&(&audit.ledger).into(), &mut sheet);
+    sheet.finish()
+}
+
+fn of_table(table: &TableAudit, sheet: &mut Sheet) {
+    sheet.heading(&format!("{}: {}", heading(table.kind), name(&table.name, 80)));
+    sheet.field("schema", &format!("{} ({})", table.schema.name, table.schema.about));
+    sheet.field("rows", &format!("{} read", of(table.rows)));
+    if let Some(arrivals) = table.arrivals {
+        sheet.field("arrivals", said(arrivals));
+        sheet.field("run times", &format!("{} rows have one", of(table.run_times)));
+        let seen = table.duplicates;
+        let repeated = format!(
+            "{} of {} ids occur before, {} of them in an identical row",
+            seen.ids, seen.compared, seen.rows
+        );
+        sheet.field("duplicates", &repeated);
+    }
+    let mut columns = Table::new(&[
+        ("Column", Side::Left),
+        ("Holds", Side::Left),
+        ("Unit", Side::Left),
+        ("Usable", Side::Right),
+        ("Rows", Side::Right),
+        ("", Side::Right),
+    ]);
+    for column in &table.columns {
+        let binding = &column.binding;
+        let unit = match binding.unit_from {
+            UnitFrom::Itself => String::new(),
+            from => format!("{} ({})", binding.unit.name, from.name()),
+        };
+        let coverage = column.coverage;
+        columns.row(vec![
+            name(&binding.title, 40),
+            binding.field.name().into(),
+            unit,
+            coverage.used.to_string(),
+            coverage.total.to_string(),
+            percent(coverage.used as f64 / coverage.total as f64),
+        ]);
+    }
+    sheet.table(columns);
+    if !table.unused.is_empty() {
+        let titles: Vec<String> =
+            table.unused.iter().take(30).map(|title| name(title, 40)).collect();
+        sheet.field("not read", &titles.join(", "));
+    }
+    if table.kind != Kind::Machines && table.kind != Kind::Samples {
+        of_periods(table, sheet);
+    }
+}
+
+fn heading(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Jobs => "Jobs",
+        Kind::Parts => "Parts of jobs",
+        Kind::Machines => "Machines",
+        Kind::Samples => "GPU samples",
+    }
+}
+
+fn said(arrivals: Arrivals) -> &'static str {
+    match arrivals {
+        Arrivals::Submitted => "known: a time of submission",
+        Arrivals::Started => {
+            "unknown: only starts are known, so no waits; name a column with --column submit=COLUMN"
+        }
+        Arrivals::SpansOnly => {
+            "unknown and not made up: no column of submissions or starts, so durations and waits can \
+             be described and nothing can be replayed; name one with --column submit=COLUMN"
+        }
+        Arrivals::Untimed => "unknown: no column holds a time",
+    }
+}
+
+fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
+    let Some(first) = table.periods.first() else {
+        sheet.field(
+            "days",
+            &format!("none: {} have no date", counted(table.undated as usize, "row")),
+        );
+        return;
+    };
+    let last = table.periods.last().unwrap_or(first);
+    let days: u64 = table.periods.iter().map(|period| period.days).sum();
+    let span = last.last.saturating_sub(first.first).saturating_add(1);
+    let about = format!(
+        "{}: rows on {days} of {span}; {} without a date",
+        days_of(first.first, last.last),
+        counted(table.undated as usize, "row")
+    );
+    sheet.field("days", &about);
+    let mut titles: Vec<(&str, Side)> = vec![("Days", Side::Left), ("Rows", Side::Right)];
+    titles.extend(first.filled.iter().map(|(field, _)| (field.name(), Side::Right)));
+    let mut periods = Table::new(&titles);
+    let shown = most_rows(&table.periods);
+    for period in &shown {
+        let mut cells = vec![days_of(period.first, period.last), period.rows.to_string()];
+        cells.extend(
+            period.filled.iter().map(|(_, rows)| percent(*rows as f64 / period.rows as f64)),
+        );
+        periods.row(cells);
+    }
+    sheet.table(periods);
+    let hidden = table.periods.len() - shown.len();
+    if hidden > 0 {
+        let text =
+            format!("{} with fewer rows; --json lists every day", counted(hidden, "more period"));
+        sheet.line(&text);
+    }
+}
+
+/// The periods with the most rows, in order of time.
+fn most_rows(periods: &[Period]) -> Vec<&Period> {
+    let mut most: Vec<&Period> = periods.iter().collect();
+    most.sort_by_key(|period| std::cmp::Reverse(period.rows));
+    most.truncate(SHOWN);
+    most.sort_by_key(|period| period.first);
+    most
+}
+
+fn days_of(first: i64, last: i64) -> String {
+    if first == last { day(first) } else { format!("{} to {}", day(first), day(last)) }
+}
+
+fn of_join(join: &Join, sheet: &mut Sheet) {
+    sheet.heading(&format!("Jobs joined to {}", name(&join.parts, 80)));
+    let unnamed = match join.unnamed {
+        0 => String::new(),
+        unnamed => format!("; {unnamed} more have no id to join by"),
+    };
+    sheet.field("jobs", &format!("{} have a row in it{unnamed}", of(join.jobs)));
+    sheet.field("rows", &format!("{} name a job there is", of(join.rows)));
+    if let Some((first, last)) = join.days {
+        sheet.field("its days", &days_of(first, last));
+    }
+    if join.on_several_machines > 0 {
+        let text =
+            format!("{} on several machines", counted(join.on_several_machines as usize, "job"));
+        sheet.field("spread", &text);
+    }
+    let mut table = Table::new(&[
+        ("Days of the jobs", Side::Left),
+        ("Joined", Side::Right),
+        ("Jobs", Side::Right),
+        ("", Side::Right),
+    ]);
+    for period in join.periods.iter().take(SHOWN) {
+        let jobs = period.jobs;
+        let share = jobs.used as f64 / jobs.total as f64;
+        // Of a few among many, one decimal is nothing.
+        let share = if share > 0.0 && share < 0.01 {
+            format!("{} %", significant(share * 100.0, 2))
+        } else {
+            percent(share)
+        };
+        table.row(vec![
+            days_of(period.first, period.last),
+            jobs.used.to_string(),
+            jobs.total.to_string(),
+            share,
+        ]);
+    }
+    if !table.is_empty() {
+        sheet.table(table);
+    }
+    if join.periods.len() > SHOWN {
+        sheet.line(&counted(join.periods.len() - SHOWN, "more period"));
+    }
+}
+
+fn of_machines(audit: &Audit, sheet: &mut Sheet) {
+    let Machines { capacity, .. } = audit.machines;
+    let machines = &audit.machines;
+    let Some(capacity) = capacity else { return };
+    sheet.heading("Capacity");
+    let from = match capacity.from {
+        CapacityFrom::Machines => format!(
+            "of {}, each with the most that a list, a job or a log says",
+            counted(machines.count as usize, "machine")
+        ),
+        CapacityFrom::PeakOfJobs => {
+            "the most that jobs held at once; the fleet may have more, so utilisation may be lower"
+                .into()
+        }
+    };
+    sheet.field("GPUs", &format!("{} ({from})", amount(capacity.gpus)));
+    if machines.listed > 0 {
+        let listed = counted(machines.listed as usize, "machine");
+        sheet.field("the list", &format!("{} GPUs of {listed}", machines.listed_gpus));
+    }
+    sheet.field("peak", &format!("{} GPUs held at once by jobs", amount(machines.peak)));
+    if let Some(allocated) = audit.allocated {
+        let text = format!(
+            "{} of the GPU-time over {}, by {} jobs",
+            percent(allocated.share),
+            match allocated.span.secs_f64() / 3600.0 {
+                hours if hours < 48.0 => format!("{} hours", amount(hours)),
+                hours => format!("{} days", amount(hours / 24.0)),
+            },
+            of(allocated.jobs)
+        );
+        sheet.field("held", &text);
+    }
+    conflicts(machines, sheet);
+}
+
+fn conflicts(machines: &Machines, sheet: &mut Sheet) {
+    if !machines.missing.is_empty() {
+        let names: Vec<String> =
+            machines.missing.iter().take(SHOWN).map(|machine| name(machine, 40)).collect();
+        let text =
+            format!("{} of {}: {}", machines.missing_count, machines.count, names.join(", "));
+        sheet.field("not listed", &text);
+    }
+    if machines.conflicts.is_empty() {
+        return;
+    }
+    sheet.heading("Machines whose GPUs are counted differently");
+    let mut table = Table::new(&[
+        ("Machine", Side::Left),
+        ("List", Side::Right),
+        ("One job", Side::Right),
+        ("Log", Side::Right),
+        ("Taken", Side::Right),
+    ]);
+    let count = |said: Option<u32>| said.map_or_else(|| "-".into(), |gpus| gpus.to_string());
+    for conflict in machines.conflicts.iter().take(SHOWN) {
+        let listed = match conflict.listed_else {
+            Some(other) => format!("{other} and {}", count(conflict.listed)),
+            None => count(conflict.listed),
+        };
+        table.row(vec![
+            name(&conflict.machine, 60),
+            listed,
+            count(conflict.jobs),
+            count(conflict.log),
+            conflict.taken.to_string(),
+        ]);
+    }
+    sheet.table(table);
+    let hidden = machines.conflict_count.saturating_sub(SHOWN as u64);
+    if hidden > 0 {
+        sheet.line(&counted(hidden as usize, "more machine"));
+    }
+}
+
+fn of_gap(gap: &Gap, sheet: &mut Sheet) {
+    sheet.heading("GPU samples against jobs");
+    let total = gap.compared + gap.outside;
+    sheet.field(
+        "compared",
+        &format!("{} of {total} GPU samples lie within the span of the jobs", gap.compared),
+    );
+    if gap.busy == 0.0 {
+        sheet.field("busy", "no GPU sample is above 5 %");
+        return;
+    }
+    let text =
+        format!("{} GPUs on average; jobs held {}", amount(gap.mean_busy), amount(gap.mean_held));
+    sheet.field("busy", &text);
+    let whole = if gap.by_machine { "machine by machine" } else { "over the whole fleet" };
+    let text = format!(
+        "{} of {} busy GPU samples ({}) have no job of the table, {whole}",
+        amount(gap.unexplained),
+        amount(gap.busy),
+        percent(gap.share())
+    );
+    sheet.field("unexplained", &text);
+    if gap.incomplete() {
+        sheet.warning(&format!(
+            "job table incomplete: {} of the busy GPU time belongs to no job in it",
+            percent(gap.share())
+        ));
+    }
+    let mut table =
+        Table::new(&[("Machine", Side::Left), ("Busy samples without a job", Side::Right)]);
+    for (machine, unexplained) in &gap.machines {
+        table.row(vec![name(machine, 60), amount(*unexplained)]);
+    }
+    if !table.is_empty() {
+        sheet.table(table);
+    }
+}
