@@ -3,3 +3,4 @@
 //! would have placed the jobs, and which layers of models can share memory.
 
 pub mod schedule;
+pub mod sharing;
