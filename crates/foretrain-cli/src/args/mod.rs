@@ -3,6 +3,7 @@
 mod calibrate;
 mod collectives;
 mod estimate;
+mod fleet;
 mod given;
 mod job;
 mod measured;

@@ -13,6 +13,7 @@ use foretrain::rewrite::strategy::Strategy;
 use super::calibrate::Calibrate;
 use super::collectives::Collectives;
 use super::estimate::Estimate;
+use super::fleet::Fleet;
 use super::plan::Plan;
 use super::read::Traces;
 use super::scaling::Scaling;
@@ -44,6 +45,8 @@ pub(super) enum Verb {
     Estimate(Box<Estimate>),
     /// Find the layout to run: every legal one, ranked, and why the best wins.
     Plan(Box<Plan>),
+    /// Look at many jobs and models at once: what they have in common, and what that saves.
+    Fleet(Fleet),
     /// Show what collectives cost on a cluster, by size and number of GPUs, beside measurements.
     Collectives(Box<Collectives>),
     /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
@@ -255,6 +258,7 @@ impl From<Verb> for Command {
             Verb::Varuna(args) => Self::Varuna(Box::new(args.into())),
             Verb::Estimate(args) => Self::Estimate(Box::new((*args).into())),
             Verb::Plan(args) => Self::Plan((*args).into()),
+            Verb::Fleet(args) => Self::Fleet(Box::new(args.into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),

@@ -6,6 +6,7 @@ mod collective_log;
 pub(crate) mod collectives;
 pub(crate) mod estimate;
 pub(crate) mod export;
+pub(crate) mod fleet;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
 pub(crate) mod interference;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     WhatIf(Box<whatif::Options>),
     Estimate(Box<estimate::Options>),
     Plan(plan::Options),
+    Fleet(Box<fleet::Options>),
     Collectives(Box<collectives::Options>),
     Scaling(Box<scaling::Options>),
     Varuna(Box<varuna::Options>),
@@ -74,6 +76,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
         Command::WhatIf(options) => whatif::run(&options, output),
         Command::Estimate(options) => estimate::run(&options, output),
         Command::Plan(options) => plan::run(&options, output),
+        Command::Fleet(options) => fleet::run(&options, output),
         Command::Collectives(options) => collectives::run(&options, output),
         Command::Scaling(options) => scaling::run(&options, output),
         Command::Varuna(options) => varuna::run(&options, output),

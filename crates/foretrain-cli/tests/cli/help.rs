@@ -27,6 +27,10 @@ fn help_texts() {
         let page = answer(&["varuna", verb, "--help"]);
         insta::assert_snapshot!(format!("help_varuna_{verb}"), page);
     }
+    for verb in ["share", "edge"] {
+        let page = answer(&["fleet", verb, "--help"]);
+        insta::assert_snapshot!(format!("help_fleet_{verb}"), page);
+    }
     insta::assert_snapshot!("help", answer(&["--help"]));
 }
 

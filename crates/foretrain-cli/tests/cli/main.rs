@@ -5,6 +5,7 @@ mod calibrate;
 mod cases;
 mod collectives;
 mod errors;
+mod fleet;
 mod graphs;
 mod help;
 mod interference;

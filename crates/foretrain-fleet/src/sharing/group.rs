@@ -49,10 +49,7 @@ pub(super) struct Found {
 }
 
 /// The n-th layer of a signature in one model goes with the n-th in every other.
-pub(super) fn instances(
-    models: &[ModelLayers],
-    rule: Rule,
-) -> BTreeMap<Signature, Vec<Found>> {
+pub(super) fn instances(models: &[ModelLayers], rule: Rule) -> BTreeMap<Signature, Vec<Found>> {
     let mut all: BTreeMap<Signature, Vec<Found>> = BTreeMap::new();
     for (number, model) in models.iter().enumerate() {
         let mut met: BTreeMap<Signature, usize> = BTreeMap::new();

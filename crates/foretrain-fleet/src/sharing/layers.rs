@@ -71,14 +71,11 @@ fn signature(kind: &OpKind, tensors: &[Parameter], dtype: DType) -> Option<Signa
     let weights: u64 = tensors.iter().filter(|t| !is_bias(t)).map(|tensor| tensor.elements).sum();
     let (kind, shape, geometry) = match *kind {
         _ if weights == 0 => return None,
-        OpKind::Convolution(conv) => {
-            (Kind::Convolution, vec![
-                conv.outputs,
-                conv.inputs.checked_div(conv.groups)?,
-                conv.kernel.0,
-                conv.kernel.1,
-            ], geometry(&conv))
-        }
+        OpKind::Convolution(conv) => (
+            Kind::Convolution,
+            vec![conv.outputs, conv.inputs.checked_div(conv.groups)?, conv.kernel.0, conv.kernel.1],
+            geometry(&conv),
+        ),
         OpKind::Linear { inputs, .. } => {
             (Kind::Linear, vec![weights.checked_div(inputs)?, inputs], None)
         }

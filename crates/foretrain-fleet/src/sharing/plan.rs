@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use foretrain_core::{Bytes, Nanos};
 use foretrain_core::stats::quantile;
+use foretrain_core::{Bytes, Nanos};
 
 use super::AccuracyOracle;
 use super::group::{Group, saving};

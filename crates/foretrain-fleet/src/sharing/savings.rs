@@ -49,9 +49,8 @@ impl Workload {
             return Err(InputError::new(message)
                 .hint("layers are convolutions, matrices, embeddings and recurrent gates"));
         }
-        let is_known = |model: &&ModelLayers| {
-            model.layers.iter().all(|layer| layer.signature.is_known(rule))
-        };
+        let is_known =
+            |model: &&ModelLayers| model.layers.iter().all(|layer| layer.signature.is_known(rule));
         let weakened_by = models.iter().find(|model| !is_known(model)).map(|m| m.name.clone());
         let rule = if weakened_by.is_some() { Rule::Weights } else { rule };
         Ok(Self { models, rule, weakened_by })

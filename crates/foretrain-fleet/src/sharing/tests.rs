@@ -26,7 +26,10 @@ fn workload(models: &[&[u64]]) -> Workload {
 }
 
 fn options(workload: &Workload) -> PlanOptions {
-    PlanOptions { epochs: 10, epoch_times: vec![Nanos::from_secs_f64(1.0); workload.models().len()] }
+    PlanOptions {
+        epochs: 10,
+        epoch_times: vec![Nanos::from_secs_f64(1.0); workload.models().len()],
+    }
 }
 
 /// Sizes in layers of 4 bytes times the square of their side.
@@ -71,8 +74,7 @@ fn conv(stride: u64, geometry: bool) -> Signature {
         shape: vec![128, 64, 3, 3],
         bias: true,
         dtype: DType::F16,
-        geometry: geometry
-            .then_some(Geometry { stride, padding: (1, 1), dilation: 1, groups: 1 }),
+        geometry: geometry.then_some(Geometry { stride, padding: (1, 1), dilation: 1, groups: 1 }),
     }
 }
 

@@ -14,6 +14,7 @@ mod heldout;
 mod interference;
 mod kernels;
 mod lab;
+mod layers;
 mod markdown;
 mod measured;
 mod metrics;
@@ -81,7 +82,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// Sets of recordings and tables; those of described runs follow them.
-const SETS: [&dyn ValidationSet; 45] = [
+const SETS: [&dyn ValidationSet; 46] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -127,6 +128,7 @@ const SETS: [&dyn ValidationSet; 45] = [
     &throughputs::ELASTICFLOW,
     &throughputs::GAVEL,
     &throughputs::MURI,
+    &layers::Gemel,
 ];
 
 /// All sets, in the order of the report.

@@ -11,6 +11,7 @@ mod collective_log;
 mod collectives;
 mod common;
 mod estimate;
+mod fleet;
 mod hardware;
 mod inspect;
 mod inspect_graph;
@@ -44,6 +45,11 @@ pub use estimate::{
     AdviceReport, CalibratedReport, EstimateReport, HorizonReport, LayoutReport,
     MeasuredStepReport, MemoryItemReport, PartReport, PipelineReport, RangeBytes, RemediesReport,
     StageMemoryReport, StageTimeReport, TrainingReport,
+};
+pub use fleet::{
+    FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport, FleetShareGroupReport,
+    FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport, FleetShareReport,
+    FleetShareSpreadReport, FleetShareStepReport, SharePlan,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -96,13 +102,15 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 21] = [
+pub const ANSWERS: [&str; 23] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
     "calibrate-kernels",
     "collectives",
     "estimate",
+    "fleet-edge",
+    "fleet-share",
     "hardware",
     "inspect",
     "inspect-graph",
@@ -143,6 +151,8 @@ pub fn schema(answer: &str) -> Result<Value> {
         "calibrate-kernels" => generator.into_root_schema_for::<CalibrateKernelsReport>(),
         "collectives" => generator.into_root_schema_for::<CollectivesReport>(),
         "estimate" => generator.into_root_schema_for::<EstimateReport>(),
+        "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
+        "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

@@ -8,6 +8,7 @@ mod collective_log;
 mod collectives;
 mod estimate;
 mod evidence;
+mod fleet;
 mod hardware;
 mod inspect;
 mod inspect_graph;
@@ -34,6 +35,7 @@ pub(crate) use calibrate::findings::said as calibration_findings;
 pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
 pub use estimate::{EstimateView, estimate};
+pub use fleet::{fleet_edge, fleet_share};
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };

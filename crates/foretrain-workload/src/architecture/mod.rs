@@ -10,8 +10,8 @@ use foretrain_core::Result;
 
 use crate::model::Model;
 pub use convolutional::{
-    AlexNet, DenseNet, EfficientNet, FasterRcnn, InceptionV3, MobileNet, ResNet, SqueezeNet, Ssd300,
-    Vgg, YoloV3,
+    AlexNet, DenseNet, EfficientNet, FasterRcnn, InceptionV3, MobileNet, ResNet, SqueezeNet,
+    Ssd300, Vgg, YoloV3,
 };
 pub use transformer::{EncoderDecoder, Transformer, VisionTransformer};
 

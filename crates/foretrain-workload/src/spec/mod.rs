@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::architecture::{
-    AlexNet, DenseNet, EfficientNet, FasterRcnn, InceptionV3, MobileNet, ResNet, SqueezeNet, Ssd300,
-    Vgg, YoloV3,
+    AlexNet, DenseNet, EfficientNet, FasterRcnn, InceptionV3, MobileNet, ResNet, SqueezeNet,
+    Ssd300, Vgg, YoloV3,
 };
 use crate::hugging_face;
 use crate::model::Model;

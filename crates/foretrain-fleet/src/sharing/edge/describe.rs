@@ -103,11 +103,7 @@ impl ModelSpec {
     fn model(&self) -> Result<EdgeModel> {
         let place = |error: InputError| error.at(format!("model {:?}", self.name));
         let runs = self.run.iter().map(|run| {
-            Ok(Run {
-                batch: run.batch,
-                time: time("ms", run.ms)?,
-                memory: size("gb", run.gb)?,
-            })
+            Ok(Run { batch: run.batch, time: time("ms", run.ms)?, memory: size("gb", run.gb)? })
         });
         Ok(EdgeModel {
             name: self.name.clone(),

@@ -7,12 +7,14 @@
 //! both fit. When memory is short, the model that was used last goes first: in a round, it is the
 //! one that is needed last.
 
+mod compare;
 mod describe;
 mod search;
 mod simulate;
 
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 
+pub use compare::{Compared, compare};
 pub use describe::parse;
 pub use search::{Best, search};
 pub use simulate::{Outcome, Served, simulate};

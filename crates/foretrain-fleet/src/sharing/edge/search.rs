@@ -17,8 +17,8 @@ pub struct Best {
     pub too_large: usize,
 }
 
-/// Most choices that are played.
-const MOST: usize = 100_000;
+/// Most frames that are played, over all streams and choices.
+const MOST: usize = 2_000_000_000;
 
 /// Plays every choice of batches and keeps the one whose worst-served stream has the largest share
 /// of frames processed; if that is equal, by the next worst, and so on. Shares count in hundredths,
@@ -28,12 +28,13 @@ const MOST: usize = 100_000;
 /// If the device cannot be simulated, or there are too many choices.
 pub fn search(edge: &Edge, memory: Option<Bytes>) -> Result<Option<Best>> {
     edge.check()?;
+    let frames = edge.models.len() * edge.frames as usize;
     let choices = edge.models.iter().try_fold(1_usize, |all, model| {
-        all.checked_mul(model.runs.len()).filter(|choices| *choices <= MOST)
+        all.checked_mul(model.runs.len()).filter(|choices| choices.saturating_mul(frames) <= MOST)
     });
     let Some(choices) = choices else {
-        let message = format!("more than {MOST} choices of batches");
-        return Err(InputError::new(message).hint("describe fewer batches, or fewer models"));
+        let message = format!("choices of batches that play more than {MOST} frames in all");
+        return Err(InputError::new(message).hint("describe fewer batches, models or frames"));
     };
     let played: Vec<Option<Outcome>> = (0..choices)
         .into_par_iter()

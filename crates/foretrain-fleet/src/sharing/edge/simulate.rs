@@ -145,9 +145,9 @@ impl<'a> Player<'a> {
         let alone = (self.model(model).load, self.model(model).resident);
         let count = self.streams.len();
         let partners = resident.iter().filter(|&&other| other != model);
-        partners.filter_map(|other| self.beside[model * count + other]).fold(alone, |best, rest| {
-            (best.0.min(rest.0), best.1.min(rest.1))
-        })
+        partners
+            .filter_map(|other| self.beside[model * count + other])
+            .fold(alone, |best, rest| (best.0.min(rest.0), best.1.min(rest.1)))
     }
 
     /// Brings a model into memory; `None` if it does not fit even alone.
@@ -200,7 +200,9 @@ impl<'a> Player<'a> {
             if come > last {
                 return;
             }
-            self.clock += 1.0;
+            // The device looks again every millisecond; nothing changes before the next frame.
+            let next = self.stamps[come as usize];
+            self.clock += (next - self.clock).ceil().max(1.0);
         }
     }
 

@@ -89,6 +89,20 @@ fn published_searches_are_reproduced() {
     assert_eq!(too_small, None);
 }
 
+#[test]
+fn sharing_is_compared_where_anything_is_loaded() {
+    let wanted = [Memory::Unlimited, Memory::Level(0.75)];
+    let compared = compare(&three(true), &wanted).unwrap();
+    let seen: Vec<_> = compared.iter().map(|one| (one.memory.is_some(), one.shared)).collect();
+    assert_eq!(seen, [(false, false), (true, false), (true, true)]);
+    let worst = |one: &Compared| {
+        let served = &one.best.as_ref().expect("fits").outcome.served;
+        served.iter().map(Served::hundredths).min().unwrap()
+    };
+    assert!(worst(&compared[2]) > worst(&compared[1]));
+    assert_eq!(compare(&three(false), &wanted).unwrap().len(), 2);
+}
+
 /// Published levels are these up to the hundredth that their rounding of 2.2 in binary adds.
 #[test]
 fn levels_lie_between_the_largest_model_and_all() {
@@ -118,6 +132,21 @@ fn nonsense_is_refused() {
     assert!(simulate(&three(true), None, &[1]).is_err());
 }
 
+/// A frame a year is waited for at once.
+#[test]
+fn slow_streams_take_no_longer_to_play() {
+    let edge = Edge { rate: 3e-8, ..three(false) };
+    let outcome = simulate(&edge, None, &[1, 1, 1]).unwrap().expect("fits");
+    assert!(outcome.served.iter().all(|served| served.skipped == 0), "{outcome:?}");
+    let many = vec![three(false).models[0].clone(); 20];
+    let models = many
+        .into_iter()
+        .enumerate()
+        .map(|(number, model)| EdgeModel { name: number.to_string(), ..model });
+    let error = search(&Edge { models: models.collect(), ..edge }, None).unwrap_err();
+    assert!(error.to_string().contains("frames in all"), "{error}");
+}
+
 const DESCRIBED: &str = r#"
 frames_per_second = 10
 [[model]]
@@ -141,9 +170,7 @@ load_gb = 0.2
 fn descriptions_are_read_or_refused_with_the_place() {
     let edge = parse(DESCRIBED).unwrap();
     assert_eq!((edge.models.len(), edge.shared[0].model, edge.frames), (2, 1, 3000));
-    let error = |from: &str, to: &str| {
-        parse(&DESCRIBED.replace(from, to)).unwrap_err().to_string()
-    };
+    let error = |from: &str, to: &str| parse(&DESCRIBED.replace(from, to)).unwrap_err().to_string();
     assert!(error("beside = \"cars\"", "beside = \"dogs\"").contains("dogs"));
     assert!(error("load_ms = 35", "load_ms = -35").contains("people"));
     assert!(error("load_ms = 35", "load_ms = nan").contains("people"));

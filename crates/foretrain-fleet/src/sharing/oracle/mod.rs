@@ -69,6 +69,11 @@ impl Chance {
         let probability = checked(probability)?;
         Ok(Self { probability, epochs, seed })
     }
+
+    /// The same with other luck.
+    pub fn with_seed(&self, seed: u64) -> Self {
+        Self { seed, ..*self }
+    }
 }
 
 impl AccuracyOracle for Chance {

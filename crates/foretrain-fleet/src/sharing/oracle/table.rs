@@ -41,7 +41,8 @@ impl Table {
     /// # Errors
     /// If it is no such table, or a row holds no probability; the error names the line.
     pub fn parse(text: &str, epochs: u32, seed: u64) -> Result<Self> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+        let mut reader =
+            csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let mut rows = Vec::new();
         for row in reader.deserialize::<Row>() {
             let row = row.map_err(|error| wrong(&error))?;

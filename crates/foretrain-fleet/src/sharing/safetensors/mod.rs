@@ -106,9 +106,8 @@ fn header_of(path: &Path) -> Result<BTreeMap<String, Tensor>> {
 
 /// The header of a file of so many bytes.
 fn header(source: &mut impl Read, length: u64) -> Result<BTreeMap<String, Tensor>> {
-    let short = || {
-        InputError::new("the file ends before its header does").hint("download the file again")
-    };
+    let short =
+        || InputError::new("the file ends before its header does").hint("download the file again");
     let mut size = [0; 8];
     source.read_exact(&mut size).map_err(|_| short())?;
     let size = u64::from_le_bytes(size);

@@ -176,7 +176,11 @@ impl Net {
     /// Every place is brought to length one over its channels, each of which is then scaled.
     pub(super) fn scaled_norm(&mut self, name: &str) {
         let kind = OpKind::Norm { norm: Norm::Rms, width: self.planes.numbers() };
-        self.ops.push(Op::new(name, kind, Split::Whole).with("weight", self.planes.channels, false));
+        self.ops.push(Op::new(name, kind, Split::Whole).with(
+            "weight",
+            self.planes.channels,
+            false,
+        ));
     }
 
     /// Weights for each channel from the mean of all (squeeze and excitation).

@@ -42,7 +42,11 @@ impl YoloV3 {
     /// If there are no classes, or images are too small.
     pub fn model(&self, name: &str) -> Result<Model> {
         let mut net = Net::new(self.image, self.classes)?;
-        if self.tiny { self.tiny_body(&mut net)? } else { self.body(&mut net)? }
+        if self.tiny {
+            self.tiny_body(&mut net)?
+        } else {
+            self.body(&mut net)?
+        }
         net.finish_with(name, "yolo", self.classes)
     }
 
@@ -68,7 +72,8 @@ impl YoloV3 {
                 enlarge(net, beside);
             }
             for number in 0..5 {
-                let (outputs, side) = if number % 2 == 0 { (channels, 1) } else { (2 * channels, 3) };
+                let (outputs, side) =
+                    if number % 2 == 0 { (channels, 1) } else { (2 * channels, 3) };
                 net.basic(&format!("conv{number}"), Filter::same(outputs, side, 1))?;
             }
             let (deep, wide) = (net.planes, 2 * channels);
@@ -86,7 +91,11 @@ impl YoloV3 {
                 beside = net.planes;
             }
             // The last maximum is taken at every place.
-            if channels < 512 { net.pool("pool", 2, 2, 0)? } else { net.pool_to("pool", net.planes.size) }
+            if channels < 512 {
+                net.pool("pool", 2, 2, 0)?
+            } else {
+                net.pool_to("pool", net.planes.size)
+            }
             net.close(&format!("conv{number}"), Role::Body);
         }
         net.basic("conv1", Filter::same(1024, 3, 1))?;

@@ -1,0 +1,32 @@
+//! The arguments of `fleet`.
+
+mod edge;
+mod share;
+
+use clap::{Args, Subcommand};
+
+use crate::commands::fleet::Options;
+
+#[derive(Debug, Args)]
+pub(super) struct Fleet {
+    #[command(subcommand)]
+    action: FleetAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum FleetAction {
+    /// Show which layers models could hold in common, what that saves, and what retraining would
+    /// keep.
+    Share(share::Share),
+    /// Play a small device that serves models by turns, with and without shared layers.
+    Edge(edge::Edge),
+}
+
+impl From<Fleet> for Options {
+    fn from(args: Fleet) -> Self {
+        match args.action {
+            FleetAction::Share(args) => Self::Share(args.into()),
+            FleetAction::Edge(args) => Self::Edge(args.into()),
+        }
+    }
+}

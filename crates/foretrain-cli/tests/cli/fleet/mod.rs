@@ -1,0 +1,3 @@
+//! `foretrain fleet`.
+
+mod share;
