@@ -6,3 +6,4 @@ pub mod audit;
 pub mod jobs;
 pub mod pai;
 pub mod schedule;
+pub mod sharing;

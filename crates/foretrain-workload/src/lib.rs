@@ -30,7 +30,7 @@ pub mod spec;
 
 pub use chain::Chain;
 pub use graph::{StepTimes, step_graph};
-pub use library::{Known, library, named};
+pub use library::{Known, known, library, named};
 pub use load::load;
 pub use model::Model;
 pub use profile::{Layer, Profile, Tensor};

@@ -40,8 +40,8 @@ pub(super) enum Verb {
     /// Plan pipelines on preemptible GPUs from micro-benchmarks, as Varuna does, and follow the GPUs
     /// that there are.
     Varuna(Varuna),
-    /// Look at whole clusters: what tables of jobs hold, what jobs spend their time on, and where they
-    /// would run faster.
+    /// Look at whole clusters: what tables of jobs hold, what jobs spend their time on, where they would
+    /// run faster, how schedulers place them, and which layers their models share.
     Fleet(Fleet),
     /// Estimate a parallel layout of a model without a trace: step time, MFU, memory, cost, and where
     /// each millisecond goes.
@@ -257,9 +257,9 @@ impl From<Verb> for Command {
             Verb::Whatif(args) => Self::WhatIf(Box::new((*args).into())),
             Verb::Scaling(args) => Self::Scaling(Box::new((*args).into())),
             Verb::Varuna(args) => Self::Varuna(Box::new(args.into())),
-            Verb::Fleet(args) => Self::Fleet(args.into()),
             Verb::Estimate(args) => Self::Estimate(Box::new((*args).into())),
             Verb::Plan(args) => Self::Plan((*args).into()),
+            Verb::Fleet(args) => Self::Fleet(Box::new(args.into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),

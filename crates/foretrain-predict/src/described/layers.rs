@@ -186,6 +186,8 @@ fn convolution(data: &[u64], filter: &[u64], output: &[u64]) -> Option<OpKind> {
         kernel: plane(filter.get(2..)?)?,
         // Padding moves the extents by less than half a stride.
         stride: (from as f64 / to.max(1) as f64).round().max(1.0) as u64,
+        padding: None,
+        dilation: 1,
         size: plane(output.get(2..)?)?,
         groups: inputs.checked_div(per_group)?.max(1),
     }))

@@ -16,6 +16,7 @@ mod heldout;
 mod interference;
 mod kernels;
 mod lab;
+mod layers;
 mod markdown;
 mod measured;
 mod metrics;
@@ -83,7 +84,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// Sets of recordings and tables; those of described runs follow them.
-const SETS: [&dyn ValidationSet; 45] = [
+const SETS: [&dyn ValidationSet; 46] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -129,6 +130,7 @@ const SETS: [&dyn ValidationSet; 45] = [
     &throughputs::ELASTICFLOW,
     &throughputs::GAVEL,
     &throughputs::MURI,
+    &layers::Gemel,
 ];
 
 /// All sets, in the order of the report.

@@ -49,13 +49,16 @@ pub use estimate::{
 pub use fleet::{
     FleetAllocatedReport, FleetAuditReport, FleetCaseReport, FleetChangeReport,
     FleetCharacteriseReport, FleetClassTimeReport, FleetColumnReport, FleetCountReport,
-    FleetDayReport, FleetDistributionsReport, FleetEffectsReport, FleetFieldReport,
-    FleetGainsReport, FleetGapReport, FleetGroupReport, FleetJoinPeriodReport, FleetJoinReport,
-    FleetMachineReport, FleetMachinesReport, FleetMethodReport, FleetPeriodReport,
-    FleetPointReport, FleetProfileReport, FleetProjectReport, FleetProjectionReport,
-    FleetReasonReport, FleetResourceReport, FleetRowsReport, FleetShareReport, FleetSpeedUpReport,
-    FleetSpreadReport, FleetSweepReport, FleetTableReport, FleetTimesReport,
-    FleetUnexplainedReport, FleetWeightedReport,
+    FleetDayReport, FleetDistributionsReport, FleetEdgeReport, FleetEdgeRunReport,
+    FleetEdgeServedReport, FleetEffectsReport, FleetFieldReport, FleetGainsReport, FleetGapReport,
+    FleetGroupReport, FleetJoinPeriodReport, FleetJoinReport, FleetMachineReport,
+    FleetMachinesReport, FleetMethodReport, FleetPeriodReport, FleetPointReport,
+    FleetProfileReport, FleetProjectReport, FleetProjectionReport, FleetReasonReport,
+    FleetResourceReport, FleetResourceShareReport, FleetRowsReport, FleetShareGroupReport,
+    FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport, FleetShareReport,
+    FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport, FleetSpreadReport,
+    FleetSweepReport, FleetTableReport, FleetTimesReport, FleetUnexplainedReport,
+    FleetWeightedReport, SharePlan,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -108,7 +111,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 25] = [
+pub const ANSWERS: [&str; 27] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -117,7 +120,9 @@ pub const ANSWERS: [&str; 25] = [
     "estimate",
     "fleet-audit",
     "fleet-characterise",
+    "fleet-edge",
     "fleet-project",
+    "fleet-share",
     "fleet-sweep",
     "hardware",
     "inspect",
@@ -163,6 +168,8 @@ pub fn schema(answer: &str) -> Result<Value> {
         "fleet-characterise" => generator.into_root_schema_for::<FleetCharacteriseReport>(),
         "fleet-project" => generator.into_root_schema_for::<FleetProjectReport>(),
         "fleet-sweep" => generator.into_root_schema_for::<FleetSweepReport>(),
+        "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
+        "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

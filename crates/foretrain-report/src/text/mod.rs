@@ -36,6 +36,7 @@ pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
 pub use estimate::{EstimateView, estimate};
 pub use fleet::{fleet_audit, fleet_characterise, fleet_project, fleet_sweep};
+pub use fleet::{fleet_edge, fleet_share};
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };

@@ -9,7 +9,10 @@ pub mod transformer;
 use foretrain_core::Result;
 
 use crate::model::Model;
-pub use convolutional::{AlexNet, EfficientNet, InceptionV3, MobileNet, ResNet, Vgg};
+pub use convolutional::{
+    AlexNet, DenseNet, EfficientNet, FasterRcnn, InceptionV3, MobileNet, ResNet, SqueezeNet,
+    Ssd300, Vgg, YoloV3,
+};
 pub use transformer::{EncoderDecoder, Transformer, VisionTransformer};
 
 /// Any architecture.

@@ -10,13 +10,14 @@ use crate::model::Model;
 use crate::spec::Definition;
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("gpt.toml", include_str!("../../data/gpt.toml")),
     ("megatron.toml", include_str!("../../data/megatron.toml")),
     ("llama.toml", include_str!("../../data/llama.toml")),
     ("mixture.toml", include_str!("../../data/mixture.toml")),
     ("encoders.toml", include_str!("../../data/encoders.toml")),
     ("images.toml", include_str!("../../data/images.toml")),
+    ("detectors.toml", include_str!("../../data/detectors.toml")),
     ("others.toml", include_str!("../../data/others.toml")),
 ];
 
@@ -56,6 +57,19 @@ impl Known {
         // What a config leaves open is settled by the parameter count.
         model.assumptions.clear();
         Ok(model)
+    }
+}
+
+impl Known {
+    /// Its layers with another number of classes (of a detector: as its table counts them, see
+    /// `docs/models.md`), as a model that was fitted to a task of one's own has.
+    ///
+    /// # Errors
+    /// If nothing in its description says how many classes there are, or it would have none.
+    pub fn for_classes(&self, classes: u64) -> Result<Model> {
+        let changed = self.definition.for_classes(classes);
+        let model = changed.and_then(|definition| definition.model(&self.name));
+        model.map_err(|error| error.at(&self.name))
     }
 }
 
@@ -108,8 +122,16 @@ fn read() -> Result<Library> {
 /// # Errors
 /// If there is none; the error names the nearest.
 pub fn named(name: &str) -> Result<Model> {
+    known(name)?.model()
+}
+
+/// The library's entry of this name or alias; case and separators do not matter.
+///
+/// # Errors
+/// If there is none; the error names the nearest.
+pub fn known(name: &str) -> Result<&'static Known> {
     match built().index.get(&fold(name)) {
-        Some(&at) => built().known[at].model(),
+        Some(&at) => Ok(&built().known[at]),
         None => Err(unknown(name)),
     }
 }

@@ -11,6 +11,17 @@ fn every_model_has_the_parameters_that_are_published() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A head of one's own changes the last layer only.
+#[test]
+fn classes_can_be_set() {
+    let known = known("resnet-50").unwrap();
+    let (usual, own) = (known.model().unwrap(), known.for_classes(2).unwrap());
+    assert_eq!(usual.parameters() - own.parameters(), 998 * 2049);
+    assert!(known.for_classes(0).is_err());
+    let error = super::known("llama-3-8b").unwrap().for_classes(2).unwrap_err();
+    assert!(error.to_string().contains("classes"), "{error}");
+}
+
 /// Names of people's scripts and papers find the model that they mean.
 #[test]
 fn names_forgive_case_separators_and_owners() {

@@ -234,6 +234,10 @@ pub struct Conv2d {
     pub kernel: (u64, u64),
     /// Steps between applications.
     pub stride: u64,
+    /// Rows and columns of zeros around the input; `None` where the description does not tell.
+    pub padding: Option<(u64, u64)>,
+    /// Steps between the filter's own places, 1 as a rule.
+    pub dilation: u64,
     /// Rows and columns of the result.
     pub size: (u64, u64),
     /// Groups of channels that do not mix.

@@ -158,14 +158,35 @@ fn convolution(node: &NodeProto, filter: &Shape, output: &Shape) -> Option<OpKin
     };
     let groups = u64::try_from(node.int("group", 1)).ok().filter(|groups| *groups > 0)?;
     let stride = node.ints("strides").last().copied().unwrap_or(1);
+    let dilation = node.ints("dilations").last().copied().unwrap_or(1);
     Some(OpKind::Convolution(Conv2d {
         inputs: filter.get(1)?.checked_mul(groups)?,
         outputs: *filter.first()?,
         kernel: plane(filter.get(2..)?)?,
         stride: u64::try_from(stride).ok()?.max(1),
+        padding: padding(node, filter.len().checked_sub(2)?),
+        dilation: u64::try_from(dilation).ok()?.max(1),
         size: plane(output.get(2..)?)?,
         groups,
     }))
+}
+
+/// Zeros before the first row and column; `None` where an exporter leaves them to be worked out, or
+/// they differ from those behind.
+fn padding(node: &NodeProto, sides: usize) -> Option<(u64, u64)> {
+    if !matches!(node.text("auto_pad"), b"" | b"NOTSET") {
+        return None;
+    }
+    let pads = node.ints("pads");
+    if pads.is_empty() {
+        return Some((0, 0));
+    }
+    let (before, behind) = pads.split_at_checked(sides)?;
+    let at = |back: usize| match sides.checked_sub(back) {
+        Some(at) => u64::try_from(*before.get(at)?).ok(),
+        None => Some(0),
+    };
+    if before == behind { Some((at(2)?, at(1)?)) } else { None }
 }
 
 /// A product with weights, or of attention. The second product of attention stands for all of it.

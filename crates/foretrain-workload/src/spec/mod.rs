@@ -12,7 +12,10 @@ use foretrain_core::{InputError, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::architecture::{AlexNet, EfficientNet, InceptionV3, MobileNet, ResNet, Vgg};
+use crate::architecture::{
+    AlexNet, DenseNet, EfficientNet, FasterRcnn, InceptionV3, MobileNet, ResNet, SqueezeNet,
+    Ssd300, Vgg, YoloV3,
+};
 use crate::hugging_face;
 use crate::model::Model;
 pub(crate) use count::Published;
@@ -47,6 +50,11 @@ pub(crate) struct Definition {
     pub(crate) inception_v3: Option<InceptionV3>,
     pub(crate) mobilenet: Option<MobileNet>,
     pub(crate) efficientnet: Option<EfficientNet>,
+    pub(crate) squeezenet: Option<SqueezeNet>,
+    pub(crate) densenet: Option<DenseNet>,
+    pub(crate) yolo_v3: Option<YoloV3>,
+    pub(crate) ssd300: Option<Ssd300>,
+    pub(crate) faster_rcnn: Option<FasterRcnn>,
 }
 
 /// A table that tells a whole model.
@@ -70,7 +78,19 @@ macro_rules! describes {
     };
 }
 
-describes!(ResNet, Vgg, AlexNet, InceptionV3, MobileNet, EfficientNet);
+describes!(
+    ResNet,
+    Vgg,
+    AlexNet,
+    InceptionV3,
+    MobileNet,
+    EfficientNet,
+    SqueezeNet,
+    DenseNet,
+    YoloV3,
+    Ssd300,
+    FasterRcnn
+);
 
 /// The model of a file's text. `name` is that of the file, for models that do not say theirs.
 ///
@@ -97,6 +117,33 @@ impl Definition {
         Ok(model)
     }
 
+    /// The same model for another number of classes, which no published count goes with.
+    ///
+    /// # Errors
+    /// If nothing in its table says how many classes there are.
+    pub(crate) fn for_classes(&self, classes: u64) -> Result<Self> {
+        let mut changed = Self { parameters: None, ..self.clone() };
+        let slots = [
+            changed.resnet.as_mut().map(|table| &mut table.classes),
+            changed.vgg.as_mut().map(|table| &mut table.classes),
+            changed.alexnet.as_mut().map(|table| &mut table.classes),
+            changed.inception_v3.as_mut().map(|table| &mut table.classes),
+            changed.mobilenet.as_mut().map(|table| &mut table.classes),
+            changed.efficientnet.as_mut().map(|table| &mut table.classes),
+            changed.squeezenet.as_mut().map(|table| &mut table.classes),
+            changed.densenet.as_mut().map(|table| &mut table.classes),
+            changed.yolo_v3.as_mut().map(|table| &mut table.classes),
+            changed.ssd300.as_mut().map(|table| &mut table.classes),
+            changed.faster_rcnn.as_mut().map(|table| &mut table.classes),
+        ];
+        let Some(slot) = slots.into_iter().flatten().next() else {
+            return Err(InputError::new("its number of classes cannot be set")
+                .hint("only convolutional models are described by one"));
+        };
+        *slot = classes;
+        Ok(changed)
+    }
+
     /// The model of the one table that describes it.
     fn build(&self, name: &str) -> Result<Model> {
         fn of<T: Describes>(table: &Option<T>) -> Option<&dyn Describes> {
@@ -116,6 +163,11 @@ impl Definition {
             ("inception_v3", of(&self.inception_v3)),
             ("mobilenet", of(&self.mobilenet)),
             ("efficientnet", of(&self.efficientnet)),
+            ("squeezenet", of(&self.squeezenet)),
+            ("densenet", of(&self.densenet)),
+            ("yolo_v3", of(&self.yolo_v3)),
+            ("ssd300", of(&self.ssd300)),
+            ("faster_rcnn", of(&self.faster_rcnn)),
         ];
         let names = tables.map(|(name, _)| format!("[{name}]")).join(", ");
         let given: Vec<_> =

@@ -80,7 +80,8 @@ shapes! {
     /// A convolution; two numbers are rows and columns.
     ConvolutionSpec {
         inputs: u64, outputs: u64, kernel: [u64; 2], size: [u64; 2],
-        stride: Option<u64>, groups: Option<u64>, bias: Option<bool>,
+        stride: Option<u64>, padding: Option<[u64; 2]>, dilation: Option<u64>,
+        groups: Option<u64>, bias: Option<bool>,
     }
     /// Batch norm.
     BatchNormSpec { channels: u64, places: u64, }
@@ -264,7 +265,13 @@ impl ConvolutionSpec {
         divided("outputs", outputs, "groups", groups)?;
         let kernel = (self.kernel[0], self.kernel[1]);
         let size = (self.size[0], self.size[1]);
-        let kind = OpKind::Convolution(Conv2d { inputs, outputs, kernel, stride, size, groups });
+        for side in self.padding.unwrap_or_default() {
+            within("padding", side, 0, 1024)?;
+        }
+        let padding = self.padding.map(|[rows, columns]| (rows, columns));
+        let dilation = within("dilation", self.dilation.unwrap_or(1), 1, 1024)?;
+        let shape = Conv2d { inputs, outputs, kernel, stride, padding, dilation, size, groups };
+        let kind = OpKind::Convolution(shape);
         let op = op(self.name.as_ref(), self.split, "convolution", kind);
         let op = op.with("weight", each * outputs * kernel.0 * kernel.1, false);
         Ok(if self.bias.unwrap_or(true) { op.with("bias", outputs, false) } else { op })

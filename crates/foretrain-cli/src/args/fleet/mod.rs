@@ -1,6 +1,8 @@
 //! The arguments of `fleet`.
 
+mod edge;
 mod machine;
+mod share;
 mod steps;
 mod table;
 
@@ -30,6 +32,11 @@ enum FleetAction {
     Sweep(SweepArgs),
     /// Draw a made-up table of jobs with the published shares of a fleet.
     Synthesize(SynthesizeArgs),
+    /// Show which layers models could hold in common, what that saves, and what retraining would
+    /// keep.
+    Share(share::Share),
+    /// Play a small device that serves models by turns, with and without shared layers.
+    Edge(edge::Edge),
 }
 
 #[derive(Debug, Args)]
@@ -51,6 +58,8 @@ impl From<Fleet> for Options {
             FleetAction::Project(args) => Self::Project(args.into()),
             FleetAction::Sweep(args) => Self::Sweep(args.into()),
             FleetAction::Synthesize(args) => Self::Synthesize(args.into()),
+            FleetAction::Share(args) => Self::Share(args.into()),
+            FleetAction::Edge(args) => Self::Edge(args.into()),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 pub(crate) mod audit;
 pub(crate) mod characterise;
+pub(crate) mod edge;
 pub(crate) mod project;
+pub(crate) mod share;
 pub(crate) mod sweep;
 pub(crate) mod synthesize;
 
@@ -23,6 +25,8 @@ pub(crate) enum Options {
     Project(project::Options),
     Sweep(sweep::Options),
     Synthesize(synthesize::Options),
+    Share(share::Options),
+    Edge(edge::Options),
 }
 
 /// Tables, and what the user says of them.
@@ -82,5 +86,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         Options::Project(options) => project::run(options, output),
         Options::Sweep(options) => sweep::run(options, output),
         Options::Synthesize(options) => synthesize::run(options, output),
+        Options::Share(options) => share::run(options, output),
+        Options::Edge(options) => edge::run(options, output),
     }
 }

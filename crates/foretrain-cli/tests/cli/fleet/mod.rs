@@ -1,6 +1,7 @@
 //! `fleet`: pages, schemas, mistakes.
 
 mod audit;
+mod share;
 mod steps;
 
 use serde_json::Value;

@@ -69,7 +69,7 @@ pub struct FleetWeightedReport {
     /// Weight traffic.
     pub traffic: f64,
     /// By resource.
-    pub resources: Vec<FleetShareReport>,
+    pub resources: Vec<FleetResourceShareReport>,
     /// Part of the jobs with at least this share of communication.
     pub communication_at_least: Vec<FleetPointReport>,
     /// Share of communication below which a part of the jobs lies, to a thousandth.
@@ -80,7 +80,7 @@ pub struct FleetWeightedReport {
 
 /// A resource and a share.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct FleetShareReport {
+pub struct FleetResourceShareReport {
     /// The resource.
     pub resource: String,
     /// The share.
@@ -232,7 +232,7 @@ fn weighted(weighted: &Weighted) -> FleetWeightedReport {
         memory_bound,
         traffic,
         resources: resources
-            .map(|(resource, share)| FleetShareReport {
+            .map(|(resource, share)| FleetResourceShareReport {
                 resource: resource.name().into(),
                 share: finite(share),
             })

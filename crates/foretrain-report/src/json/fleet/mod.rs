@@ -13,7 +13,7 @@ pub use audit::{
 pub use characterise::{
     FleetCaseReport, FleetCharacteriseReport, FleetClassTimeReport, FleetCountReport,
     FleetDistributionsReport, FleetGroupReport, FleetPointReport, FleetProfileReport,
-    FleetShareReport, FleetSpreadReport, FleetWeightedReport,
+    FleetResourceShareReport, FleetSpreadReport, FleetWeightedReport,
 };
 pub use moved::{
     FleetChangeReport, FleetEffectsReport, FleetGainsReport, FleetProjectReport,
@@ -21,3 +21,11 @@ pub use moved::{
     FleetTimesReport,
 };
 pub use steps::{FleetMethodReport, FleetResourceReport, FleetRowsReport};
+mod edge;
+mod share;
+
+pub use edge::{FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport};
+pub use share::{
+    FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport,
+    FleetShareReport, FleetShareSpreadReport, FleetShareStepReport, SharePlan,
+};

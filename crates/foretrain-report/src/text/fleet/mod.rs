@@ -110,3 +110,8 @@ mod tests {
         assert_eq!([day(11_016), day(20_089)], ["2000-02-29", "2025-01-01"]);
     }
 }
+mod edge;
+mod share;
+
+pub use edge::fleet_edge;
+pub use share::fleet_share;

@@ -64,8 +64,12 @@ fn body(
     }
     net.normed("conv", Filter::same(last, 1, 1))?;
     net.elementwise("activation", activation);
-    net.pool_to("pool", (1, 1));
     Ok(())
+}
+
+/// MobileNet v2 up to its last planes.
+pub(super) fn features_v2(net: &mut Net) -> Result<()> {
+    body(net, 32, &second(), 1280, Elementwise::Relu)
 }
 
 /// Which MobileNet.
@@ -149,7 +153,8 @@ impl MobileNet {
         let mut net = Net::new(self.image, self.classes)?;
         let (rows, middle) = match self.version {
             MobileNetVersion::V2 => {
-                body(&mut net, 32, &second(), 1280, Elementwise::Relu)?;
+                features_v2(&mut net)?;
+                net.pool_to("pool", (1, 1));
                 net.elementwise("dropout", Elementwise::Dropout);
                 net.linear("fc", self.classes)?;
                 return net.finish(name, "mobilenet");
@@ -165,6 +170,7 @@ impl MobileNet {
         let blocks: Vec<Inverted> = blocks.collect();
         let last = blocks.last().map_or(0, |block| block.expanded);
         body(&mut net, 16, &blocks, last, Elementwise::Activation)?;
+        net.pool_to("pool", (1, 1));
         net.linear("fc1", middle)?;
         net.elementwise("activation", Elementwise::Activation);
         net.elementwise("dropout", Elementwise::Dropout);
@@ -255,6 +261,7 @@ impl EfficientNet {
             }
         }
         body(&mut net, stem, &blocks, 4 * inputs, Elementwise::Activation)?;
+        net.pool_to("pool", (1, 1));
         net.elementwise("dropout", Elementwise::Dropout);
         net.linear("fc", self.classes)?;
         net.finish(name, "efficientnet")

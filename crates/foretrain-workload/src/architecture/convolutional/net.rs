@@ -6,7 +6,7 @@ use foretrain_core::{InputError, Result};
 
 use crate::limits::{self, within};
 use crate::model::{
-    Block, Conv2d, Elementwise, Layer, Model, Op, OpKind, Role, Sample, Split, Tokens,
+    Block, Conv2d, Elementwise, Layer, Model, Norm, Op, OpKind, Role, Sample, Split, Tokens,
 };
 
 /// What flows between operations: channels of rows and columns.
@@ -32,6 +32,7 @@ pub(super) struct Filter {
     pub(super) kernel: (u64, u64),
     pub(super) stride: u64,
     pub(super) padding: (u64, u64),
+    pub(super) dilation: u64,
     pub(super) groups: u64,
     pub(super) bias: bool,
 }
@@ -40,7 +41,8 @@ impl Filter {
     /// Square, without a bias, padded so that only the stride changes the size.
     pub(super) fn same(outputs: u64, kernel: u64, stride: u64) -> Self {
         let padding = (kernel / 2, kernel / 2);
-        Self { outputs, kernel: (kernel, kernel), stride, padding, groups: 1, bias: false }
+        let kernel = (kernel, kernel);
+        Self { outputs, kernel, stride, padding, dilation: 1, groups: 1, bias: false }
     }
     /// Of any form and without padding.
     pub(super) fn valid(outputs: u64, kernel: (u64, u64), stride: u64) -> Self {
@@ -87,14 +89,15 @@ impl Net {
         within("groups", filter.groups, 1, limits::WIDTH)?;
         limits::divided("channels", inputs, "groups", filter.groups)?;
         limits::divided("channels", filter.outputs, "groups", filter.groups)?;
-        let size = self.reduced(filter.kernel, filter.stride, filter.padding)?;
-        let (outputs, groups) = (filter.outputs, filter.groups);
-        let shape =
-            Conv2d { inputs, outputs, kernel: filter.kernel, stride: filter.stride, size, groups };
-        let weights = inputs / groups * outputs * filter.kernel.0 * filter.kernel.1;
+        let Filter { outputs, kernel, stride, padding, dilation, groups, bias } = filter;
+        let reach = |side: u64| (side - 1) * dilation + 1;
+        let size = self.reduced((reach(kernel.0), reach(kernel.1)), stride, padding)?;
+        let padding = Some(padding);
+        let shape = Conv2d { inputs, outputs, kernel, stride, padding, dilation, size, groups };
+        let weights = inputs / groups * outputs * kernel.0 * kernel.1;
         let op = Op::new(name, OpKind::Convolution(shape), Split::Whole);
         let op = op.with("weight", weights, false);
-        self.ops.push(if filter.bias { op.with("bias", outputs, false) } else { op });
+        self.ops.push(if bias { op.with("bias", outputs, false) } else { op });
         self.planes = Planes { channels: outputs, size };
         Ok(())
     }
@@ -137,6 +140,15 @@ impl Net {
         Ok(())
     }
 
+    /// Pooling by steps of two that leaves out no row or column: the last window may hang over.
+    pub(super) fn halve(&mut self, name: &str, kernel: u64) -> Result<()> {
+        self.reduced((kernel, kernel), 2, (0, 0))?;
+        let half = |side: u64| (side - kernel).div_ceil(2) + 1;
+        let (rows, columns) = self.planes.size;
+        self.pool_to(name, (half(rows), half(columns)));
+        Ok(())
+    }
+
     /// Pooling to a given size, whatever the window.
     pub(super) fn pool_to(&mut self, name: &str, size: (u64, u64)) {
         let before = self.planes;
@@ -153,6 +165,22 @@ impl Net {
         self.ops.push(op);
         self.planes = Planes { channels: outputs, size: (1, 1) };
         Ok(())
+    }
+
+    /// Planes that flowed here by another way are put beside those that flow.
+    pub(super) fn join(&mut self, name: &str, channels: u64) {
+        self.planes.channels += channels;
+        self.elementwise(name, Elementwise::Scale);
+    }
+
+    /// Every place is brought to length one over its channels, each of which is then scaled.
+    pub(super) fn scaled_norm(&mut self, name: &str) {
+        let kind = OpKind::Norm { norm: Norm::Rms, width: self.planes.numbers() };
+        self.ops.push(Op::new(name, kind, Split::Whole).with(
+            "weight",
+            self.planes.channels,
+            false,
+        ));
     }
 
     /// Weights for each channel from the mean of all (squeeze and excitation).
@@ -174,10 +202,15 @@ impl Net {
 
     /// Makes the operations since the last layer a layer.
     pub(super) fn close(&mut self, name: &str, role: Role) {
+        self.close_at(name, role, 1);
+    }
+
+    /// The same for operations that are applied to so many parts of an image.
+    pub(super) fn close_at(&mut self, name: &str, role: Role, parts: u64) {
         let layer = Layer {
             name: name.to_owned(),
             role,
-            tokens: Tokens::Fixed(1),
+            tokens: Tokens::Fixed(parts),
             output_width: self.planes.numbers(),
             ops: std::mem::take(&mut self.ops),
         };
@@ -185,8 +218,14 @@ impl Net {
     }
 
     /// The loss over the classes, and the model.
-    pub(super) fn finish(mut self, name: &str, family: &str) -> Result<Model> {
-        let loss = OpKind::CrossEntropy { vocabulary: self.planes.channels };
+    pub(super) fn finish(self, name: &str, family: &str) -> Result<Model> {
+        let classes = self.planes.channels;
+        self.finish_with(name, family, classes)
+    }
+
+    /// The same where not the classes alone flow.
+    pub(super) fn finish_with(mut self, name: &str, family: &str, classes: u64) -> Result<Model> {
+        let loss = OpKind::CrossEntropy { vocabulary: classes };
         self.ops.push(Op::new("loss", loss, Split::Whole));
         self.close("classifier", Role::Output);
         Model::new(name, family, Sample::Fixed, self.blocks)

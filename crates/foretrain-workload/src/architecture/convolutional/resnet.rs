@@ -61,12 +61,20 @@ impl ResNet {
     /// # Errors
     /// If a dimension is zero or beyond any model, or images are too small.
     pub fn model(&self, name: &str) -> Result<Model> {
+        let mut net = Net::new(self.image, self.classes)?;
+        self.features(&mut net)?;
+        net.pool_to("pool", (1, 1));
+        net.linear("fc", self.classes)?;
+        net.finish(name, "resnet")
+    }
+
+    /// Its layers up to the last planes.
+    pub(super) fn features(&self, net: &mut Net) -> Result<()> {
         for blocks in self.blocks {
             within("blocks", blocks, 1, 1024)?;
         }
         within("groups", self.groups, 1, limits::PARTS)?;
         within("width_per_group", self.width_per_group, 1, limits::PARTS)?;
-        let mut net = Net::new(self.image, self.classes)?;
         net.basic("conv", Filter::same(64, 7, 2))?;
         net.pool("pool", 3, 2, 1)?;
         net.close("stem", Role::Input);
@@ -75,13 +83,11 @@ impl ResNet {
         {
             for block in 0..blocks {
                 let stride = if block == 0 && stage > 0 { 2 } else { 1 };
-                self.block(&mut net, planes, stride)?;
+                self.block(net, planes, stride)?;
                 net.close(&format!("layer{}.{block}", stage + 1), Role::Body);
             }
         }
-        net.pool_to("pool", (1, 1));
-        net.linear("fc", self.classes)?;
-        net.finish(name, "resnet")
+        Ok(())
     }
 
     fn block(&self, net: &mut Net, planes: u64, stride: u64) -> Result<()> {

@@ -66,6 +66,8 @@ impl VisionTransformer {
             outputs: self.stack.hidden,
             kernel: (self.patch, self.patch),
             stride: self.patch,
+            padding: Some((0, 0)),
+            dilation: 1,
             size: (side, side),
             groups: 1,
         };
