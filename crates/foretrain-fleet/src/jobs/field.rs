@@ -91,6 +91,12 @@ fields! {
     Steps "steps" Number ["steps", "iterations", "numsteps", "totalsteps", "numiteration", "numiterations"];
     /// How long one step takes.
     StepTime "step-time" Span ["steptime", "iterationtime"];
+    /// How long a step reads and prepares its input.
+    InputTime "input-time" Span ["inputtime", "cpuiotime", "iotime"];
+    /// How long a step computes on the GPU.
+    ComputeTime "compute-time" Span ["computetime", "gpucomputetime"];
+    /// How long a step communicates.
+    NetworkTime "network-time" Span ["networktime", "communicationtime"];
     /// GPUs times how long they were held.
     GpuTime "gpu-time" Span ["gputime"];
     /// Its priority.

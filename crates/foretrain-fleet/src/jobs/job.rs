@@ -125,6 +125,8 @@ pub struct Job {
     pub steps: Option<f64>,
     /// How long one step takes.
     pub step_time: Option<Nanos>,
+    /// How long a step reads and prepares input, computes, and communicates.
+    pub stages: [Option<Nanos>; 3],
     /// GPUs times how long they were held, in the table's own words.
     pub gpu_time: Option<Nanos>,
     /// Its priority, in the table's own measure.

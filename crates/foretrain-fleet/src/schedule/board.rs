@@ -155,8 +155,7 @@ impl<'a> Board<'a> {
         if progress.phase != Phase::Waiting {
             return Err(Refused::NotWaiting);
         }
-        let most = job.scaling.as_ref().map_or(job.gpus, |scaling| scaling.most_gpus());
-        let least = if job.scaling.is_some() { 1 } else { job.gpus };
+        let (least, most) = job.sizes();
         let size = at.gpus.len() as u32;
         if size < least || size > most {
             return Err(Refused::WrongSize);

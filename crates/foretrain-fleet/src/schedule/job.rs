@@ -35,6 +35,11 @@ pub trait Scaling: Debug + Send + Sync {
         None
     }
 
+    /// Fewest GPUs that will do.
+    fn least_gpus(&self) -> u32 {
+        1
+    }
+
     /// Most GPUs that can be used.
     fn most_gpus(&self) -> u32;
 
@@ -106,6 +111,12 @@ impl Default for Spread {
 }
 
 impl Job {
+    /// Fewest and most GPUs that it can run on.
+    pub fn sizes(&self) -> (u32, u32) {
+        let fixed = (self.gpus, self.gpus);
+        self.scaling.as_ref().map_or(fixed, |scaling| (scaling.least_gpus(), scaling.most_gpus()))
+    }
+
     /// A job that takes `duration` on `gpus` whole GPUs, of which nothing else is known.
     pub fn new(name: impl Into<String>, submit: Nanos, gpus: u32, duration: Nanos) -> Self {
         let seconds = duration.secs_f64();

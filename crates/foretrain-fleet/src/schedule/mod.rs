@@ -7,11 +7,14 @@
 
 mod board;
 mod cluster;
+pub mod compare;
 pub mod elastic;
 mod engine;
+mod exchange;
 mod failures;
 mod fragments;
 mod gauge;
+mod intake;
 mod interleave;
 mod job;
 mod occupancy;
@@ -26,9 +29,11 @@ use foretrain_core::Nanos;
 
 pub use board::{Board, Refused};
 pub use cluster::{Cluster, GpuKind, Node};
+pub use exchange::{DataParallel, Exchange};
 pub use failures::Failures;
 pub use fragments::Fragments;
 pub use gauge::{Sample, Totals};
+pub use intake::{Intake, KNOWN, Used};
 pub use interleave::round as interleaved_round;
 pub use job::{Job, JobId, Scaling, Share, Spread, Stages};
 pub use occupancy::{Gpu, Occupancy};
@@ -95,7 +100,7 @@ impl<'a> Setup<'a> {
             nodes.map(|node| u64::from(node.gpus)).sum::<u64>()
         };
         let most = wanted.into_iter().map(of_kind).max().unwrap_or(0);
-        let least = if job.scaling.is_some() { 1 } else { job.gpus };
+        let (least, _) = job.sizes();
         if job.gpus == 0 {
             return Some("it asks for no GPU".into());
         }

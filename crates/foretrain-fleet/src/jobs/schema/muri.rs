@@ -1,6 +1,6 @@
 //! Muri (Rivendile/Muri): traces in milliseconds, results in seconds.
 
-use super::{Kind, Schema, needed};
+use super::{Kind, Schema, also, needed};
 use crate::jobs::field::{Field, Unit};
 
 /// Jobs of a trace.
@@ -17,6 +17,9 @@ pub(super) static JOB: Schema = Schema {
         needed("batch_size", Field::Batch, Unit::ONE),
         needed("duration", Field::Duration, Unit::MILLIS),
         needed("iteration_time", Field::StepTime, Unit::MILLIS),
+        also("resource_time_0", Field::InputTime, Unit::MILLIS),
+        also("resource_time_1", Field::ComputeTime, Unit::MILLIS),
+        also("resource_time_2", Field::NetworkTime, Unit::MILLIS),
     ],
     headerless: None,
     complete: None,

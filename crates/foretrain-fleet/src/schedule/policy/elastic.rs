@@ -54,13 +54,9 @@ impl Goodput {
             Some(scaling) => scaling.speed(gpus, nodes(gpus), done),
             None => f64::from(u8::from(gpus == job.gpus)),
         };
-        let (most, least) = match &job.scaling {
-            Some(scaling) => {
-                let tried = self.tried.get(&id).map_or(1, |tried| 2 * tried);
-                (scaling.most_gpus().min(tried).min(cluster.gpus()), 1)
-            }
-            None => (job.gpus, job.gpus),
-        };
+        let (least, most) = job.sizes();
+        let tried = self.tried.get(&id).map_or(1, |tried| 2 * tried);
+        let most = most.min(tried.max(least)).min(cluster.gpus());
         let share = match &job.scaling {
             Some(scaling) => {
                 let fair = fair.min(scaling.most_gpus()).max(1);
@@ -82,7 +78,7 @@ impl Goodput {
         let mut all = vec![Choice { gpus: 0, worth: -1.0 / NOTHING }];
         let sizes = sizes(node, unit).take_while(|gpus| *gpus <= most);
         let sizes = sizes.filter(|gpus| *gpus >= least).chain((now > 0).then_some(now));
-        let mut sizes: Vec<u32> = if job.scaling.is_some() { sizes.collect() } else { vec![least] };
+        let mut sizes: Vec<u32> = sizes.chain([least]).collect();
         sizes.sort_unstable();
         sizes.dedup();
         all.extend(sizes.into_iter().map(|gpus| Choice { gpus, worth: worth(gpus) }));

@@ -43,8 +43,7 @@ impl Policy for MarginalGain {
             .sum();
         let mut sizes: BTreeMap<JobId, u32> = BTreeMap::new();
         for &id in &jobs {
-            let job = board.job(id);
-            let least = if job.scaling.is_some() { 1 } else { job.gpus };
+            let (least, _) = board.job(id).sizes();
             let size = if least <= free { least } else { 0 };
             free -= size;
             sizes.insert(id, size);

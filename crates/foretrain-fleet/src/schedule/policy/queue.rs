@@ -36,7 +36,7 @@ pub struct Queue {
 }
 
 /// What a job asks for, as far as it decides whether there is room.
-type Class = (u32, Share, Option<u32>, u64);
+type Class = (u32, Share, Vec<u32>, u64);
 
 impl Queue {
     /// A queue.
@@ -68,20 +68,28 @@ fn sortable(value: f64) -> u64 {
     if value > 0.0 { value.to_bits() } else { 0 }
 }
 
-fn class(job: &Job) -> Class {
-    (job.gpus, job.share, job.kind, job.memory.get())
+fn class(board: &Board<'_>, job: &Job) -> Class {
+    let kinds = board.cluster().kinds().iter().zip(0u32..);
+    let fits = kinds.filter(|(kind, number)| {
+        job.kind.is_none_or(|wanted| wanted == *number)
+            && kind.memory.is_none_or(|memory| job.memory <= memory)
+    });
+    // Beside others memory counts as it is; alone on a GPU, only whether it fits.
+    let beside = if job.share == Share::Whole { 0 } else { job.memory.get() };
+    (job.gpus, job.share, fits.map(|(_, number)| number).collect(), beside)
 }
 
 impl Policy for Queue {
     fn name(&self) -> String {
-        let order = match (self.order, self.placer) {
+        match (self.order, self.placer) {
             (Order::Arrival, Placer::LeastFragments) => "best-fit",
+            (Order::Arrival, _) if self.backfill => "fifo+backfill",
             (Order::Arrival, _) => "fifo",
             (Order::Shortest, _) => "sjf",
             (Order::LeastService, _) => "ssf",
             (Order::Smallest, _) => "smallest",
-        };
-        if self.backfill { format!("{order}+backfill") } else { order.into() }
+        }
+        .into()
     }
 
     fn rhythm(&self) -> Rhythm {
@@ -91,7 +99,7 @@ impl Policy for Queue {
     fn arrived(&mut self, board: &Board<'_>, id: JobId) {
         let job = board.job(id);
         let key = self.key(job);
-        self.classes.entry(class(job)).or_default().insert((key, id));
+        self.classes.entry(class(board, job)).or_default().insert((key, id));
     }
 
     fn decide(&mut self, board: &mut Board<'_>) {
@@ -99,8 +107,9 @@ impl Policy for Queue {
         let mut full: BTreeSet<Class> = BTreeSet::new();
         loop {
             let heads = self.classes.iter().filter(|(class, _)| !full.contains(class));
-            let heads = heads.filter_map(|(class, jobs)| Some((*jobs.first()?, *class)));
+            let heads = heads.filter_map(|(class, jobs)| Some((*jobs.first()?, class)));
             let Some(((key, id), class)) = heads.min() else { break };
+            let class = class.clone();
             let placed = self.placer.find(board, id, fragments);
             if placed.is_some_and(|at| board.start(id, at).is_ok()) {
                 if let Some(jobs) = self.classes.get_mut(&class) {

@@ -1,0 +1,248 @@
+//! From rows of a table to jobs that can be scheduled.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use foretrain_core::{Bytes, InputError, Nanos, Result};
+use foretrain_cost::interference::colocation::JobLoad;
+
+use super::cluster::Cluster;
+use super::exchange::{DataParallel, Exchange};
+use super::job::{Job, Share, Stages};
+use crate::jobs;
+
+/// Takes rows one by one and says what it could not use.
+#[derive(Debug)]
+pub struct Intake<'a> {
+    cluster: &'a Cluster,
+    /// Where models are known: their synchronisation by the collective model.
+    exchange: Option<Arc<Exchange>>,
+    /// Whether jobs of known models may run at other sizes than they ask for.
+    elastic: bool,
+    /// Utilisation of jobs of which none is known.
+    utilisation: Option<f64>,
+    /// Bytes of gradients by the name of the model.
+    gradients: BTreeMap<String, Option<Bytes>>,
+    jobs: Vec<Job>,
+    used: Used,
+}
+
+/// What rows told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Rows seen.
+    pub rows: u64,
+    /// Rows left out, by the reason, a lowercase fragment.
+    pub left_out: BTreeMap<&'static str, u64>,
+    /// Jobs with a known submission, utilisation, kind of GPU in the cluster, model, and stages.
+    pub known: [u64; 5],
+    /// Jobs that ask for part of one GPU.
+    pub parts: u64,
+}
+
+/// What [`Used::known`] counts.
+pub const KNOWN: [&str; 5] =
+    ["submission", "utilisation", "kind of GPU", "model", "stages of a step"];
+
+impl<'a> Intake<'a> {
+    /// For jobs on this cluster.
+    pub fn new(cluster: &'a Cluster) -> Self {
+        Self {
+            cluster,
+            exchange: None,
+            elastic: false,
+            utilisation: None,
+            gradients: BTreeMap::new(),
+            jobs: Vec::new(),
+            used: Used::default(),
+        }
+    }
+
+    /// Gives jobs of models that are known by name, with known step times, the speeds that
+    /// synchronisation leaves them where they are placed; and other sizes, if they are elastic.
+    #[must_use]
+    pub fn on(mut self, exchange: Option<Arc<Exchange>>, elastic: bool) -> Self {
+        (self.exchange, self.elastic) = (exchange, elastic);
+        self
+    }
+
+    /// Assumes this utilisation (0 to 1) where none is known.
+    #[must_use]
+    pub fn assuming(mut self, utilisation: Option<f64>) -> Self {
+        self.utilisation = utilisation;
+        self
+    }
+
+    /// Takes one row.
+    pub fn add(&mut self, row: &jobs::Job) {
+        self.used.rows += 1;
+        match self.job(row) {
+            Ok(job) => self.jobs.push(job),
+            Err(why) => *self.used.left_out.entry(why).or_default() += 1,
+        }
+    }
+
+    /// The jobs, and what rows told.
+    ///
+    /// # Errors
+    /// If no row can be used, or none says when its job was submitted.
+    pub fn finish(self) -> Result<(Vec<Job>, Used)> {
+        let Self { mut jobs, used, .. } = self;
+        if jobs.is_empty() {
+            let mut error = InputError::new(format!("none of {} rows can be scheduled", used.rows));
+            for (why, count) in &used.left_out {
+                error = error.hint(format!("{count}: {why}"));
+            }
+            if used.left_out.contains_key(NO_SUBMIT) {
+                error = error.hint(
+                    "name the column with --column submit=COLUMN[:UNIT]; arrivals are not made up",
+                );
+            }
+            return Err(error);
+        }
+        let first = jobs.iter().map(|job| job.submit).min().unwrap_or(Nanos::ZERO);
+        for job in &mut jobs {
+            job.submit = job.submit - first;
+        }
+        Ok((jobs, used))
+    }
+
+    fn job(&mut self, row: &jobs::Job) -> std::result::Result<Job, &'static str> {
+        let submit = row.submit.ok_or(NO_SUBMIT)?;
+        let gpus = row.gpus.ok_or("number of GPUs not known")?;
+        if gpus <= 0.0 {
+            return Err("no GPU asked for");
+        }
+        let duration = duration(row, gpus).ok_or("duration not known")?;
+        let (share, whole) = if gpus < 1.0 {
+            (Share::Part(((gpus * 1e3).ceil() as u16).clamp(1, 1_000)), 1)
+        } else {
+            (Share::Whole, gpus.ceil().min(f64::from(u32::MAX)) as u32)
+        };
+        let mut job = Job { share, ..Job::new(row.id.clone(), submit, whole, duration) };
+        job.kind = self.kind(&row.gpu_kind);
+        let step = row.step_time.filter(|step| *step > Nanos::ZERO);
+        job.stages = stages(row, step);
+        let utilisation = row.utilisation.or_else(|| {
+            let stages = job.stages?;
+            Some((stages.compute.secs_f64() / stages.step.secs_f64()).min(1.0))
+        });
+        let second = Nanos::from_millis(1_000);
+        if let Some(busy) = utilisation.or(self.utilisation) {
+            let step = step.unwrap_or(second);
+            job.load = Some(JobLoad { step, busy, launch: step });
+            job.peak = busy;
+        }
+        let is_known = [
+            true,
+            utilisation.is_some(),
+            job.kind.is_some(),
+            self.scale(row, step, &mut job),
+            job.stages.is_some(),
+        ];
+        for (count, known) in self.used.known.iter_mut().zip(is_known) {
+            *count += u64::from(known);
+        }
+        self.used.parts += u64::from(share != Share::Whole);
+        Ok(job)
+    }
+
+    /// The cluster's kind of this name. Other names are nothing to ask for.
+    fn kind(&self, name: &str) -> Option<u32> {
+        let plain = |name: &str| -> String {
+            name.chars()
+                .filter(char::is_ascii_alphanumeric)
+                .collect::<String>()
+                .to_ascii_lowercase()
+        };
+        let wanted = plain(name);
+        let mut kinds = self.cluster.kinds().iter().zip(0u32..);
+        let found = kinds.find(|(kind, _)| !wanted.is_empty() && plain(&kind.name) == wanted);
+        // Where all GPUs are alike there is nothing to choose.
+        found.map(|(_, number)| number).filter(|_| self.cluster.kinds().len() > 1)
+    }
+
+    /// Whether the job's model is known, so that its speed follows from where it is.
+    fn scale(&mut self, row: &jobs::Job, step: Option<Nanos>, job: &mut Job) -> bool {
+        let (Some(exchange), Some(step)) = (&self.exchange, step) else { return false };
+        if row.model.is_empty() || job.share != Share::Whole {
+            return false;
+        }
+        let gradients = self.gradients.entry(row.model.clone()).or_insert_with(|| {
+            let model = foretrain_workload::named(&row.model).ok()?;
+            // Gradients are exchanged as single-precision numbers, unless somebody says otherwise.
+            Some(Bytes::new(model.parameters().saturating_mul(4)))
+        });
+        let Some(gradients) = *gradients else { return false };
+        let sizes = if self.elastic { (1, self.cluster.gpus()) } else { (job.gpus, job.gpus) };
+        let step = step.secs_f64();
+        let scaling = DataParallel::new(exchange.clone(), gradients, step, job.gpus, sizes);
+        let Ok(scaling) = scaling else { return false };
+        job.scaling = Some(Arc::new(scaling));
+        true
+    }
+}
+
+/// Why rows without it are left out.
+const NO_SUBMIT: &str = "submission not known";
+
+/// How long a job runs, by whatever tells.
+fn duration(row: &jobs::Job, gpus: f64) -> Option<Nanos> {
+    let by_steps = || {
+        let (steps, step) = (row.steps?, row.step_time?);
+        Some(Nanos::from_secs_f64(steps * step.secs_f64()))
+    };
+    let by_ends = || Some(row.end? - row.start?);
+    let by_service = || Some(Nanos::from_secs_f64(row.gpu_time?.secs_f64() / gpus));
+    let found = by_steps().or(row.duration).or_else(by_ends).or_else(by_service);
+    found.filter(|duration| *duration > Nanos::ZERO)
+}
+
+fn stages(row: &jobs::Job, step: Option<Nanos>) -> Option<Stages> {
+    let (step, compute) = (step?, row.stages[1]?);
+    let or_none = |part: Option<Nanos>| part.unwrap_or(Nanos::ZERO);
+    Some(Stages { input: or_none(row.stages[0]), compute, network: or_none(row.stages[2]), step })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::GpuKind;
+    use super::*;
+
+    fn row(id: &str, submit: i64, gpus: f64, seconds: i64) -> jobs::Job {
+        let time = |seconds: i64| Some(Nanos::from_millis(seconds * 1_000));
+        jobs::Job {
+            id: id.into(),
+            submit: time(submit),
+            gpus: Some(gpus),
+            duration: time(seconds),
+            ..jobs::Job::default()
+        }
+    }
+
+    #[test]
+    fn rows_that_cannot_be_used_are_counted() {
+        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("v100")).expect("valid");
+        let mut intake = Intake::new(&cluster);
+        intake.add(&row("a", 100, 2.0, 60));
+        intake.add(&row("b", 130, 0.25, 60));
+        intake.add(&jobs::Job { submit: None, ..row("c", 0, 1.0, 60) });
+        intake.add(&row("d", 0, 0.0, 60));
+        intake.add(&row("e", 0, 1.0, 0));
+        let (jobs, used) = intake.finish().expect("two can");
+        assert_eq!(jobs.len(), 2);
+        assert_eq!((jobs[0].submit, jobs[1].submit), (Nanos::ZERO, Nanos::from_millis(30_000)));
+        assert_eq!(jobs[1].share, Share::Part(250));
+        assert_eq!(used.left_out.values().sum::<u64>(), 3);
+        assert_eq!(used.left_out[NO_SUBMIT], 1);
+    }
+
+    #[test]
+    fn arrivals_are_not_made_up() {
+        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("v100")).expect("valid");
+        let mut intake = Intake::new(&cluster);
+        intake.add(&jobs::Job { submit: None, ..row("a", 0, 1.0, 60) });
+        let error = intake.finish().expect_err("no submission");
+        assert!(error.hints().iter().any(|hint| hint.contains("--column submit=")), "{error:?}");
+    }
+}
