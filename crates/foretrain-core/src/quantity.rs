@@ -49,13 +49,16 @@ impl FromStr for Bytes {
     }
 }
 
-/// `10ms`, `1.5 s`, `250us`, `7ns`: below three centuries. A unit is needed, except for 0.
+/// `10ms`, `1.5 s`, `250us`, `7ns`, `5min`, `2h`, `30d`: below three centuries. A unit is needed, except for 0.
 impl FromStr for Nanos {
     type Err = InputError;
 
     fn from_str(text: &str) -> Result<Self> {
         let (number, unit) = split(text)?;
         let nanos = match unit {
+            "d" => number * 86_400e9,
+            "h" => number * 3_600e9,
+            "min" => number * 60e9,
             "s" => number * 1e9,
             "ms" => number * 1e6,
             "us" => number * 1e3,
@@ -63,12 +66,12 @@ impl FromStr for Nanos {
             "" if number == 0.0 => 0.0,
             "" => {
                 return Err(InputError::new(format!(
-                    "{text:?} has no unit; write s, ms, us or ns"
+                    "{text:?} has no unit; write d, h, min, s, ms, us or ns"
                 )));
             }
             _ => {
                 return Err(InputError::new(format!(
-                    "unknown unit {unit:?}; write s, ms, us or ns"
+                    "unknown unit {unit:?}; write d, h, min, s, ms, us or ns"
                 )));
             }
         };
@@ -108,6 +111,15 @@ impl FromStr for Bandwidth {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_times_have_units_too() {
+        let time = |text: &str| text.parse::<Nanos>().expect("a time");
+        assert_eq!(time("2h"), Nanos::from_millis(7_200_000));
+        assert_eq!(time("1.5 d"), time("36h"));
+        assert_eq!(time("90min"), time("5400s"));
+        assert!("1e9 d".parse::<Nanos>().is_err());
+    }
 
     #[test]
     fn sizes_and_times_need_their_units() {

@@ -79,6 +79,7 @@ impl Decoder {
             Field::Priority => job.priority = self.number(binding, cell, row),
             Field::Utilisation => job.utilisation = self.ratio(binding, cell, row),
             Field::Memory => job.memory = self.size(binding, cell, row),
+            Field::GpuMemory => job.gpu_memory = self.size(binding, cell, row),
             Field::MemoryAccess => job.features.memory_access = self.size(binding, cell, row),
             Field::Input => job.features.input = self.size(binding, cell, row),
             Field::Traffic => job.features.traffic = self.size(binding, cell, row),

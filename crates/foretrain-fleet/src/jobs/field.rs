@@ -107,8 +107,10 @@ fields! {
     Status "status" Text ["status", "state", "jobstate", "podphase"];
     /// How busy its GPUs were.
     Utilisation "utilisation" Share ["utilisation", "utilization", "gpuutilization", "gpuutilisation", "gpuutil", "util", "gpuwrkutil", "avggpuutil"];
-    /// Memory it used or asked for.
-    Memory "memory" Size ["memory", "mem", "gpumemory", "gpumem", "avgmem", "avggpuwrkmem"];
+    /// Memory of the host it used or asked for.
+    Memory "memory" Size ["memory", "mem", "avgmem"];
+    /// Memory it took on each GPU.
+    GpuMemory "gpu-memory" Size ["gpumemory", "gpumem", "avggpuwrkmem", "gpumemorypergpu"];
     /// The task, pod or instance of a job that the row is about.
     Part "part" Text ["pod", "podname", "taskname", "instname", "workername", "taskid", "podid"];
     /// Which GPUs of the machine: names or numbers in a list.

@@ -135,8 +135,10 @@ pub struct Job {
     pub status: Option<Status>,
     /// How busy its GPUs were, 0 to 1.
     pub utilisation: Option<f64>,
-    /// Memory it used or asked for.
+    /// Memory of the host it used or asked for.
     pub memory: Option<Bytes>,
+    /// Memory it took on each GPU.
+    pub gpu_memory: Option<Bytes>,
     /// What a step computes and moves.
     pub features: Features,
 }

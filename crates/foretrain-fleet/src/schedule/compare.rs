@@ -80,6 +80,24 @@ impl Metric {
         Self::Energy,
     ];
 
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Makespan => "makespan",
+            Self::MeanCompletion => "completion_mean",
+            Self::MedianCompletion => "completion_median",
+            Self::P99Completion => "completion_p99",
+            Self::MeanWait => "wait_mean",
+            Self::MedianWait => "wait_median",
+            Self::P99Wait => "wait_p99",
+            Self::Allocated => "allocated",
+            Self::Utilisation => "utilisation",
+            Self::Fragmentation => "fragmentation",
+            Self::Memory => "memory",
+            Self::Energy => "energy_kwh",
+        }
+    }
+
     /// Of one run; `None` where it is not known.
     pub fn of(self, run: &Outcome) -> Option<f64> {
         Some(match self {

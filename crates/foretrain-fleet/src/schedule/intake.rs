@@ -121,6 +121,7 @@ impl<'a> Intake<'a> {
         };
         let mut job = Job { share, ..Job::new(row.id.clone(), submit, whole, duration) };
         job.kind = self.kind(&row.gpu_kind);
+        job.memory = row.gpu_memory.unwrap_or(Bytes::ZERO);
         let step = row.step_time.filter(|step| *step > Nanos::ZERO);
         job.stages = stages(row, step);
         let utilisation = row.utilisation.or_else(|| {

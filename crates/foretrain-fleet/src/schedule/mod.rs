@@ -5,6 +5,7 @@
 //! that was slowed down for an hour has lost exactly what it lost, however often its neighbours
 //! changed. Equal input and seed give equal runs.
 
+mod answer;
 mod board;
 mod cluster;
 pub mod compare;
@@ -17,6 +18,7 @@ mod gauge;
 mod intake;
 mod interleave;
 mod job;
+mod machines;
 mod occupancy;
 mod outcome;
 mod placement;
@@ -27,6 +29,7 @@ mod state;
 
 use foretrain_core::Nanos;
 
+pub use answer::Answer;
 pub use board::{Board, Refused};
 pub use cluster::{Cluster, GpuKind, Node};
 pub use exchange::{DataParallel, Exchange};
@@ -36,6 +39,7 @@ pub use gauge::{Sample, Totals};
 pub use intake::{Intake, KNOWN, Used};
 pub use interleave::round as interleaved_round;
 pub use job::{Job, JobId, Scaling, Share, Spread, Stages};
+pub use machines::{Machines, describe, kind_of};
 pub use occupancy::{Gpu, Occupancy};
 pub use outcome::{JobOutcome, Outcome, Times};
 pub use placement::Placement;

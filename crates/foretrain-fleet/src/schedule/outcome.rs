@@ -1,6 +1,6 @@
 //! What came of a run.
 
-use foretrain_core::Nanos;
+use foretrain_core::{Bytes, Nanos};
 
 use super::Setup;
 use super::gauge::{Gauge, Sample, Totals};
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub unfinished: usize,
     /// GPUs of the cluster.
     pub gpus: u32,
-    /// Memory of all GPUs, bytes; `None` where it is not known.
+    /// Memory of all GPUs, bytes; `None` where that or what jobs take is not known.
     pub memory: Option<f64>,
     /// Integrals over the run.
     pub totals: Totals,
@@ -115,7 +115,7 @@ impl Outcome {
             impossible,
             unfinished,
             gpus: setup.cluster.gpus(),
-            memory: memory.sum(),
+            memory: if setup.jobs.iter().any(|job| job.memory > Bytes::ZERO) { memory.sum() } else { None },
             totals,
             samples,
             disturbed: [sum(0), sum(1), sum(2)],

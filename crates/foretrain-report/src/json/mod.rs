@@ -51,14 +51,15 @@ pub use fleet::{
     FleetCharacteriseReport, FleetClassTimeReport, FleetColumnReport, FleetCountReport,
     FleetDayReport, FleetDistributionsReport, FleetEdgeReport, FleetEdgeRunReport,
     FleetEdgeServedReport, FleetEffectsReport, FleetFieldReport, FleetGainsReport, FleetGapReport,
-    FleetGroupReport, FleetJoinPeriodReport, FleetJoinReport, FleetMachineReport,
-    FleetMachinesReport, FleetMethodReport, FleetPeriodReport, FleetPointReport,
-    FleetProfileReport, FleetProjectReport, FleetProjectionReport, FleetReasonReport,
-    FleetResourceReport, FleetResourceShareReport, FleetRowsReport, FleetShareGroupReport,
-    FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport, FleetShareReport,
-    FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport, FleetSpreadReport,
-    FleetSweepReport, FleetTableReport, FleetTimesReport, FleetUnexplainedReport,
-    FleetWeightedReport, SharePlan,
+    FleetGroupReport, FleetJobTimesReport, FleetJoinPeriodReport, FleetJoinReport,
+    FleetMachineReport, FleetMachinesReport, FleetMeanReport, FleetMethodReport, FleetPeriodReport,
+    FleetPointReport, FleetPolicyReport, FleetProfileReport, FleetProjectReport,
+    FleetProjectionReport, FleetReasonReport, FleetResourceReport, FleetResourceShareReport,
+    FleetRowsReport, FleetRunReport, FleetSampleReport, FleetSavingsReport, FleetScheduleReport,
+    FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport,
+    FleetShareReport, FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport,
+    FleetSpreadReport, FleetSweepReport, FleetTableReport, FleetTimesReport,
+    FleetUnexplainedReport, FleetWeightedReport, SharePlan,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -111,7 +112,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 27] = [
+pub const ANSWERS: [&str; 28] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -122,6 +123,7 @@ pub const ANSWERS: [&str; 27] = [
     "fleet-characterise",
     "fleet-edge",
     "fleet-project",
+    "fleet-schedule",
     "fleet-share",
     "fleet-sweep",
     "hardware",
@@ -169,6 +171,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "fleet-project" => generator.into_root_schema_for::<FleetProjectReport>(),
         "fleet-sweep" => generator.into_root_schema_for::<FleetSweepReport>(),
         "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
+        "fleet-schedule" => generator.into_root_schema_for::<FleetScheduleReport>(),
         "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),

@@ -48,15 +48,15 @@ pub(super) struct Dot {
     pub(super) says: String,
 }
 
-const WIDTH: f64 = 880.0;
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = 650.0;
-const LEGEND: f64 = 672.0;
-const HEAD: f64 = 62.0;
-const PLOT: f64 = 300.0;
+pub(super) const WIDTH: f64 = 880.0;
+pub(super) const LEFT: f64 = 76.0;
+pub(super) const RIGHT: f64 = 650.0;
+pub(super) const LEGEND: f64 = 672.0;
+pub(super) const HEAD: f64 = 62.0;
+pub(super) const PLOT: f64 = 300.0;
 /// From one plot's end to the next one's begin.
-const BETWEEN: f64 = 92.0;
-const LINE: f64 = 20.0;
+pub(super) const BETWEEN: f64 = 92.0;
+pub(super) const LINE: f64 = 20.0;
 /// A band is cut where it would squash the curves.
 const BAND_OVER_CURVE: f64 = 1.5;
 
@@ -68,7 +68,7 @@ const DASHES: [&str; 3] = ["none", "7 4", "2 4"];
 
 // Plain colours, since not every viewer knows variables; those that know nothing of dark
 // surroundings show the light picture.
-const CSS: &str = "
+pub(super) const CSS: &str = "
 .foretrain text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .foretrain .title { font-size: 17px; font-weight: 600 }
 .foretrain .panel { font-size: 14px; font-weight: 600 }
@@ -93,25 +93,7 @@ impl Chart {
     pub(super) fn draw(&self) -> String {
         let tops = self.tops();
         let height = tops.last().map_or(HEAD, |(_, bottom)| *bottom);
-        let mut document = Document::default();
-        document.open(
-            "svg",
-            &[
-                ("xmlns", "http://www.w3.org/2000/svg"),
-                ("class", "foretrain"),
-                ("role", "img"),
-                ("aria-labelledby", "foretrain-title foretrain-description"),
-                ("viewBox", &format!("0 0 {WIDTH} {}", at(height))),
-                ("width", &at(WIDTH)),
-                ("height", &at(height)),
-            ],
-        );
-        document.text("title", &[("id", "foretrain-title")], &self.title);
-        document.text("desc", &[("id", "foretrain-description")], &self.description);
-        document.text("style", &[], CSS);
-        document.empty("rect", &[("class", "paper"), ("width", "100%"), ("height", "100%")]);
-        label(&mut document, "title", (LEFT, 28.0), "start", &self.title);
-        label(&mut document, "dim", (LEFT, 46.0), "start", &self.marks.join(" · "));
+        let mut document = begin(height, &self.title, &self.description, &self.marks.join(" · "));
         for (panel, (top, _)) in self.panels.iter().zip(&tops) {
             self.panel(panel, *top, &mut document);
         }
@@ -255,13 +237,37 @@ impl Series {
     }
 }
 
+/// The head of a picture.
+pub(super) fn begin(height: f64, title: &str, description: &str, marks: &str) -> Document {
+    let mut document = Document::default();
+    document.open(
+        "svg",
+        &[
+            ("xmlns", "http://www.w3.org/2000/svg"),
+            ("class", "foretrain"),
+            ("role", "img"),
+            ("aria-labelledby", "foretrain-title foretrain-description"),
+            ("viewBox", &format!("0 0 {WIDTH} {}", at(height))),
+            ("width", &at(WIDTH)),
+            ("height", &at(height)),
+        ],
+    );
+    document.text("title", &[("id", "foretrain-title")], title);
+    document.text("desc", &[("id", "foretrain-description")], description);
+    document.text("style", &[], CSS);
+    document.empty("rect", &[("class", "paper"), ("width", "100%"), ("height", "100%")]);
+    label(&mut document, "title", (LEFT, 28.0), "start", title);
+    label(&mut document, "dim", (LEFT, 46.0), "start", marks);
+    document
+}
+
 /// A point of a path.
 fn point(x: Axis, y: Axis, size: Bytes, value: f64) -> String {
     format!("{} {}", at(x.pixel(octave(size))), at(y.pixel(value)))
 }
 
 /// Colour and dash of a curve.
-fn look(index: usize) -> (&'static str, &'static str) {
+pub(super) fn look(index: usize) -> (&'static str, &'static str) {
     (COLOURS[index % COLOURS.len()], DASHES[index / COLOURS.len() % DASHES.len()])
 }
 
@@ -269,16 +275,22 @@ fn octave(size: Bytes) -> f64 {
     size.as_f64().max(1.0).log2()
 }
 
-fn tick_text(tick: f64) -> String {
+pub(super) fn tick_text(tick: f64) -> String {
     if tick.fract() == 0.0 { format!("{tick:.0}") } else { plain(tick) }
 }
 
-fn label(document: &mut Document, class: &str, (x, y): (f64, f64), anchor: &str, text: &str) {
+pub(super) fn label(
+    document: &mut Document,
+    class: &str,
+    (x, y): (f64, f64),
+    anchor: &str,
+    text: &str,
+) {
     let (x, y) = (at(x), at(y));
     document.text("text", &[("class", class), ("x", &x), ("y", &y), ("text-anchor", anchor)], text);
 }
 
-fn rule(document: &mut Document, class: &str, from: (f64, f64), to: (f64, f64)) {
+pub(super) fn rule(document: &mut Document, class: &str, from: (f64, f64), to: (f64, f64)) {
     let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(at);
     document.empty("line", &[("class", class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
 }

@@ -8,5 +8,7 @@ mod axis;
 mod chart;
 mod collectives;
 mod element;
+mod schedule;
 
 pub use collectives::collectives;
+pub use schedule::fleet_schedule;

@@ -35,8 +35,10 @@ pub(crate) use calibrate::findings::said as calibration_findings;
 pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
 pub use estimate::{EstimateView, estimate};
-pub use fleet::{fleet_audit, fleet_characterise, fleet_project, fleet_sweep};
-pub use fleet::{fleet_edge, fleet_share};
+pub use fleet::{
+    fleet_audit, fleet_characterise, fleet_edge, fleet_project, fleet_schedule, fleet_share,
+    fleet_sweep,
+};
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };

@@ -2,6 +2,7 @@
 
 mod edge;
 mod machine;
+mod schedule;
 mod share;
 mod steps;
 mod table;
@@ -32,6 +33,8 @@ enum FleetAction {
     Sweep(SweepArgs),
     /// Draw a made-up table of jobs with the published shares of a fleet.
     Synthesize(SynthesizeArgs),
+    /// Play the jobs on a cluster under several schedulers, and compare what comes of it.
+    Schedule(Box<schedule::ScheduleArgs>),
     /// Show which layers models could hold in common, what that saves, and what retraining would
     /// keep.
     Share(share::Share),
@@ -58,6 +61,7 @@ impl From<Fleet> for Options {
             FleetAction::Project(args) => Self::Project(args.into()),
             FleetAction::Sweep(args) => Self::Sweep(args.into()),
             FleetAction::Synthesize(args) => Self::Synthesize(args.into()),
+            FleetAction::Schedule(args) => Self::Schedule(Box::new((*args).into())),
             FleetAction::Share(args) => Self::Share(args.into()),
             FleetAction::Edge(args) => Self::Edge(args.into()),
         }

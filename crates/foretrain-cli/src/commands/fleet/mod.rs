@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod characterise;
 pub(crate) mod edge;
 pub(crate) mod project;
+pub(crate) mod schedule;
 pub(crate) mod share;
 pub(crate) mod sweep;
 pub(crate) mod synthesize;
@@ -25,6 +26,7 @@ pub(crate) enum Options {
     Project(project::Options),
     Sweep(sweep::Options),
     Synthesize(synthesize::Options),
+    Schedule(Box<schedule::Options>),
     Share(share::Options),
     Edge(edge::Options),
 }
@@ -86,6 +88,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         Options::Project(options) => project::run(options, output),
         Options::Sweep(options) => sweep::run(options, output),
         Options::Synthesize(options) => synthesize::run(options, output),
+        Options::Schedule(options) => schedule::run(options, output),
         Options::Share(options) => share::run(options, output),
         Options::Edge(options) => edge::run(options, output),
     }

@@ -110,7 +110,7 @@ pub(super) static SENSOR: Schema = Schema {
         also("machine", Field::Machine, Unit::ONE),
         needed("gpu_name", Field::Devices, Unit::ONE),
         needed("gpu_wrk_util", Field::Utilisation, Unit::PERCENT),
-        needed("avg_gpu_wrk_mem", Field::Memory, Unit::GB),
+        needed("avg_gpu_wrk_mem", Field::GpuMemory, Unit::GB),
     ],
     headerless: Some(Headerless {
         titles: &[

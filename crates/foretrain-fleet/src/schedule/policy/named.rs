@@ -86,7 +86,8 @@ pub const POLICIES: [Named; 17] = [
         Box::new(fair.every(rules.interval))
     }),
     named("gandiva", "packing where GPUs have room, and time slices", |rules| {
-        Box::new(Gandiva::new(rules.interval))
+        // A turn costs a restart; slices are long enough that turns cost a tenth at most.
+        Box::new(Gandiva::new(rules.interval.max(rules.restart.scale(10.0))))
     }),
     named("horus", "packing by predicted utilisation", |_| Box::new(Horus::new())),
     named("horus+", "packing by predicted utilisation, jobs alike in one queue", |rules| {

@@ -22,9 +22,14 @@ pub use moved::{
 };
 pub use steps::{FleetMethodReport, FleetResourceReport, FleetRowsReport};
 mod edge;
+mod schedule;
 mod share;
 
 pub use edge::{FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport};
+pub use schedule::{
+    FleetJobTimesReport, FleetMeanReport, FleetPolicyReport, FleetRunReport, FleetSampleReport,
+    FleetSavingsReport, FleetScheduleReport,
+};
 pub use share::{
     FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport,
     FleetShareReport, FleetShareSpreadReport, FleetShareStepReport, SharePlan,

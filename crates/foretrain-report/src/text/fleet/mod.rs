@@ -4,10 +4,12 @@ mod audit;
 mod characterise;
 mod distributions;
 mod moved;
+mod schedule;
 
 pub use audit::fleet_audit;
 pub use characterise::fleet_characterise;
 pub use moved::{fleet_project, fleet_sweep};
+pub use schedule::fleet_schedule;
 
 use foretrain_core::diagnostics::Coverage;
 use foretrain_core::units::significant;
