@@ -48,4 +48,5 @@ fn the_books_pages_are_true() {
     check("docs/models.md", 1);
     check("docs/fleet.md", 4);
     check("docs/layer-sharing.md", 2);
+    check("docs/scheduling.md", 1);
 }

@@ -115,7 +115,11 @@ impl Outcome {
             impossible,
             unfinished,
             gpus: setup.cluster.gpus(),
-            memory: if setup.jobs.iter().any(|job| job.memory > Bytes::ZERO) { memory.sum() } else { None },
+            memory: if setup.jobs.iter().any(|job| job.memory > Bytes::ZERO) {
+                memory.sum()
+            } else {
+                None
+            },
             totals,
             samples,
             disturbed: [sum(0), sum(1), sum(2)],

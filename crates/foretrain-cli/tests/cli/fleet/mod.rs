@@ -1,6 +1,7 @@
 //! `fleet`: pages, schemas, mistakes.
 
 mod audit;
+mod schedule;
 mod share;
 mod steps;
 

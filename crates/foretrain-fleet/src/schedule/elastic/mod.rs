@@ -10,8 +10,6 @@ mod step_times;
 
 use std::sync::{Arc, OnceLock};
 
-use smallvec::SmallVec;
-
 use super::job::Scaling;
 
 pub use efficiency::{Efficiency, Phase};
@@ -157,10 +155,11 @@ impl Elastic {
 
 impl Scaling for Elastic {
     fn speed(&self, gpus: u32, nodes: u32, done: f64) -> f64 {
-        let nodes = nodes.clamp(1, gpus.max(1));
-        let share = |node: u32| gpus / nodes + u32::from(node < gpus % nodes);
-        let even: SmallVec<[u32; 16]> = (0..nodes).map(share).collect();
-        self.speed_placed(&even, done)
+        let split = self.choose(gpus, nodes, done);
+        split.map_or(0.0, |split| {
+            let times = self.application.times.even(gpus, nodes, split.local);
+            self.application.goodput(split, gpus, done, times)
+        })
     }
 
     fn changes_after(&self, done: f64) -> Option<f64> {

@@ -1,6 +1,7 @@
 //! How long a step takes at a size.
 
 use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
 
 use foretrain_core::{InputError, Result};
 
@@ -20,11 +21,13 @@ pub struct Measured {
 }
 
 /// Steps that were measured, and a curve through them for all other sizes.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct StepTimes {
     curve: Curve,
     /// By placement in its normal form: samples per GPU, ascending, with step and synchronisation.
     placed: BTreeMap<Vec<u32>, Vec<(u64, f64, f64)>>,
+    /// Even placements that were asked for already, by GPUs, nodes and samples: policies ask often.
+    even: RwLock<BTreeMap<(u32, u32, u64), (f64, f64)>>,
 }
 
 impl StepTimes {
@@ -51,7 +54,7 @@ impl StepTimes {
             times.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         }
         let curve = fit(steps).ok_or_else(|| InputError::new("there are no measured steps"))?;
-        Ok(Self { curve, placed })
+        Ok(Self { curve, placed, even: RwLock::default() })
     }
 
     /// Seconds of a step and of its synchronisation by the curve.
@@ -75,6 +78,20 @@ impl StepTimes {
             between(times, inside).map_or(1.0, |(measured, _)| measured / by_curve)
         });
         (step * factor, sync * factor)
+    }
+
+    /// The same on GPUs that are spread over nodes as evenly as they can be.
+    pub fn even(&self, gpus: u32, nodes: u32, local: u64) -> (f64, f64) {
+        let nodes = nodes.clamp(1, gpus.max(1));
+        let asked = (gpus, nodes, local);
+        let known = self.even.read().unwrap_or_else(PoisonError::into_inner).get(&asked).copied();
+        known.unwrap_or_else(|| {
+            let share = |node: u32| gpus / nodes + u32::from(node < gpus % nodes);
+            let per_node: Vec<u32> = (0..nodes).map(share).collect();
+            let times = self.placed(&per_node, local);
+            self.even.write().unwrap_or_else(PoisonError::into_inner).insert(asked, times);
+            times
+        })
     }
 
     fn nearest(&self, gpus: u32, nodes: u32) -> Option<(&Vec<u32>, &Vec<(u64, f64, f64)>)> {
