@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 use proptest::prelude::*;
 
 fn read(text: &str) -> (Vec<Job>, TableRead) {
-    let table = Table::from_bytes("t.csv", text.into(), &TableOptions::default()).unwrap();
+    let table = Table::from_bytes("t.csv", text.into(), &TableOptions::default()).expect("a table");
     let mut jobs = Vec::new();
     let read = table.for_each(|job| jobs.push(job.clone()));
     (jobs, read)

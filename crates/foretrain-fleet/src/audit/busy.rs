@@ -161,9 +161,7 @@ impl Busy {
         }
         self.settled = true;
         self.all.settle();
-        for (_, steps) in self.machines.iter_mut() {
-            steps.settle();
-        }
+        self.machines.values_mut().for_each(Steps::settle);
     }
 
     /// The most GPUs that jobs held at once.
@@ -255,6 +253,9 @@ impl Busy {
         let held: Vec<f64> = times.iter().map(|(time, _)| self.all.at(*time)).collect();
         let over_all: f64 =
             times.iter().zip(&held).map(|((_, busy), held)| (busy - held).max(0.0)).sum();
+        let seen: f64 = times.iter().map(|(_, busy)| busy).sum();
+        // Of the means of minutes, in samples.
+        let over_all = if seen > 0.0 { over_all / seen * self.tally.busy } else { 0.0 };
         let points = times.len().max(1) as f64;
         let tally = self.tally;
         let mut machines: Vec<(String, f64)> = tally.by_machine.into_iter().collect();
@@ -265,7 +266,7 @@ impl Busy {
             busy: tally.busy,
             compared: tally.compared,
             outside: tally.outside,
-            mean_busy: times.iter().map(|(_, busy)| busy).sum::<f64>() / points,
+            mean_busy: seen / points,
             mean_held: held.iter().sum::<f64>() / points,
             by_machine,
             machines,

@@ -28,9 +28,9 @@ fn episodes(directory: &Path, unknown: &str) -> [std::path::PathBuf; 2] {
             500..520 => unknown.to_owned(),
             _ => (start + 3_600).to_string(),
         };
-        writeln!(jobs, "{id},{},{start},{end},1", job % 50).unwrap();
+        writeln!(jobs, "{id},{},{start},{end},1", job % 50).expect("memory");
         if day >= 109 || (day >= 4 && job % 300 == 0) {
-            writeln!(pods, "p{job},j{job},n{},{start},{}", job % 7, start + 3_600).unwrap();
+            writeln!(pods, "p{job},j{job},n{},{start},{}", job % 7, start + 3_600).expect("memory");
         }
     }
     [write(directory, "jobs.csv", jobs), write(directory, "pods.csv", pods)]
@@ -115,7 +115,7 @@ fn samples() -> String {
     for minute in 0..60 {
         for machine in ["m51", "m52"] {
             let busy = ["90.0"; 8].join(",");
-            writeln!(log, "2017-10-03 00:{minute:02}:00 PDT,{machine},{busy}").unwrap();
+            writeln!(log, "2017-10-03 00:{minute:02}:00 PDT,{machine},{busy}").expect("memory");
         }
     }
     log
