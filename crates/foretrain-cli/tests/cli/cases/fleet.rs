@@ -160,6 +160,23 @@ fn a_table_that_lacks_jobs_is_called_incomplete_with_the_size_of_the_gap() {
 }
 
 #[test]
+fn a_job_without_an_end_explains_what_its_gpus_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let machines = write(directory.path(), "machines", MACHINES);
+    let jobs = philly(&["m51", "m52"]);
+    // The last end, of the job on m52, is not known.
+    let at = jobs.rfind("\"2017-10-03 01:00:00\"").unwrap();
+    let jobs = format!("{}null{}", &jobs[..at], &jobs[at + 21..]);
+    let jobs = write(directory.path(), "jobs", jobs);
+    let log = write(directory.path(), "log", samples());
+    let (found, page) = audited(&[&machines, &jobs, &log]);
+    assert_eq!(found["gap"]["job_table_incomplete"], false, "{page}");
+    assert_eq!(found["gap"]["open_ended_jobs"], 1);
+    assert_eq!(found["tables"][1]["run_times"]["used"], 1);
+    assert!(page.contains("the gap may be larger"), "{page}");
+}
+
+#[test]
 fn a_cluster_without_machines_in_its_job_table_is_compared_as_a_whole() {
     let directory = tempfile::tempdir().unwrap();
     // Jobs hold 4 of the 10 GPUs that samples see busy; two samples lie outside of the table.

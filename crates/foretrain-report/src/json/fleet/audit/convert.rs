@@ -150,6 +150,7 @@ fn gap(gap: &Gap) -> FleetGapReport {
         outside: gap.outside,
         mean_busy_gpus: finite(gap.mean_busy),
         mean_held_gpus: finite(gap.mean_held),
+        open_ended_jobs: gap.open_ended,
         by_machine: gap.by_machine,
         machines: machines.collect(),
     }

@@ -213,6 +213,8 @@ pub struct FleetGapReport {
     pub mean_busy_gpus: f64,
     /// Mean GPUs that jobs held at these times.
     pub mean_held_gpus: f64,
+    /// Jobs whose end is not known; they count as holding their GPUs from their start on.
+    pub open_ended_jobs: u64,
     /// Whether each machine was compared, or the fleet as a whole.
     pub by_machine: bool,
     /// Machines with the most.
