@@ -13,7 +13,8 @@ use foretrain_fleet::pai::{Hardware, Overlap, Resource};
 
 fn table() -> Table {
     let text = Population { jobs: 60_000, seed: 2019 }.csv();
-    Table::from_bytes("synthetic.csv", text.into_bytes(), &TableOptions::default()).unwrap()
+    Table::from_bytes("synthetic.csv", text.into_bytes(), &TableOptions::default())
+        .expect("a table")
 }
 
 fn within(what: &str, value: f64, interval: RangeInclusive<f64>) {
@@ -32,7 +33,7 @@ fn characterised() -> Characterisation {
 }
 
 fn of(answer: &Characterisation, class: Class) -> &Profile {
-    answer.classes.iter().find(|profile| profile.class == Some(class)).unwrap()
+    answer.classes.iter().find(|profile| profile.class == Some(class)).expect("drawn")
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! Whatever a table holds: no panic, and every row is handed on or counted.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray};
 use foretrain_core::{Ledger, Nanos};
 use foretrain_fleet::audit::audit;
 use foretrain_fleet::jobs::{Fault, Job, Kind, SCHEMAS, Table, TableOptions, TableRead};
 use foretrain_fleet::pai::Hardware;
 use foretrain_fleet::pai::characterise::{Characteriser, Method};
+use parquet::arrow::ArrowWriter;
 use proptest::prelude::*;
 
 fn read(text: &str) -> (Vec<Job>, TableRead) {
-    let table = Table::from_bytes("t.csv", text.into(), &TableOptions::default()).unwrap();
+    let table = Table::from_bytes("t.csv", text.into(), &TableOptions::default()).expect("a table");
     let mut jobs = Vec::new();
     let read = table.for_each(|job| jobs.push(job.clone()));
     (jobs, read)
@@ -173,6 +177,42 @@ fn a_duration_that_holds_the_wait_is_told_from_others() {
             assert_eq!(read.faults.count(other), count, "{duration}: {other:?}");
         }
     }
+}
+
+/// Timestamps bring their unit, only columns that are read are decoded, and nothing else differs.
+#[test]
+fn parquet_says_what_text_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.parquet");
+    let submit = TimestampMillisecondArray::from(vec![
+        Some(1_700_000_000_000),
+        None,
+        Some(1_700_000_600_000),
+    ]);
+    let columns: [(&str, ArrayRef); 4] = [
+        ("job_id", Arc::new(StringArray::from(vec!["a", "b", "c"]))),
+        ("comment", Arc::new(StringArray::from(vec!["x", "y", "z"]))),
+        ("submitted_at", Arc::new(submit)),
+        ("num_gpus", Arc::new(Float64Array::from(vec![0.5, 8.0, 1.0]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    std::fs::write(&path, &file).unwrap();
+    let table = Table::open(&path, &TableOptions::default()).unwrap();
+    assert_eq!(table.unused(), ["comment"]);
+    let mut seen = Vec::new();
+    let rows = table.for_each(|job| seen.push((job.id.clone(), job.submit, job.gpus))).rows;
+    let at = |seconds: f64| Some(Nanos::from_secs_f64(seconds));
+    assert_eq!(rows, 3);
+    assert_eq!(seen[0], ("a".to_owned(), at(1.7e9), Some(0.5)));
+    assert_eq!(seen[1], ("b".to_owned(), None, Some(8.0)));
+    assert_eq!(seen[2], ("c".to_owned(), at(1_700_000_600.0), Some(1.0)));
+
+    std::fs::write(&path, &file[..file.len() / 2]).unwrap();
+    assert!(Table::open(&path, &TableOptions::default()).is_err(), "half a file is refused");
 }
 
 /// Every table of the data set that is one of jobs or machines is read whole.

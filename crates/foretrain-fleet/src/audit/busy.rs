@@ -87,6 +87,9 @@ pub struct Gap {
     pub mean_busy: f64,
     /// Mean GPUs that jobs held in these minutes.
     pub mean_held: f64,
+    /// Jobs whose end is not known. They are taken to hold their GPUs from their start on, so that
+    /// the gap is at least as large as said.
+    pub open_ended: u64,
     /// Whether samples were held against the jobs of each machine, or of the whole fleet.
     pub by_machine: bool,
     /// Machines with the most busy samples without a job.
@@ -108,6 +111,9 @@ impl Gap {
 #[derive(Default)]
 pub(super) struct Busy {
     all: Steps,
+    /// GPUs of jobs whose end is not known.
+    open: Steps,
+    open_ended: u64,
     machines: FxHashMap<String, Steps>,
     placed: u64,
     jobs: u64,
@@ -138,10 +144,18 @@ impl Busy {
         let (first, last) = self.span.unwrap_or((start, end));
         self.span = Some((first.min(start), last.max(end)));
         self.all.add(start, end, gpus);
-        if job.placements.is_empty() {
-            return;
-        }
-        self.placed += 1;
+        self.placed += u64::from(!job.placements.is_empty());
+        self.place(job, start, end, gpus);
+    }
+
+    /// A job began to hold GPUs, and nobody knows until when.
+    pub(super) fn began(&mut self, job: &Job, start: Nanos, gpus: f64) {
+        self.open_ended += 1;
+        self.open.add(start, Nanos::MAX, gpus);
+        self.place(job, start, Nanos::MAX, gpus);
+    }
+
+    fn place(&mut self, job: &Job, start: Nanos, end: Nanos, gpus: f64) {
         let even = gpus / job.placements.len() as f64;
         for placed in &job.placements {
             let own = placed.gpus.map_or(even, f64::from);
@@ -161,9 +175,8 @@ impl Busy {
         }
         self.settled = true;
         self.all.settle();
-        for (_, steps) in self.machines.iter_mut() {
-            steps.settle();
-        }
+        self.open.settle();
+        self.machines.values_mut().for_each(Steps::settle);
     }
 
     /// The most GPUs that jobs held at once.
@@ -253,8 +266,14 @@ impl Busy {
             .collect();
         times.sort_unstable_by_key(|(time, _)| *time);
         let held: Vec<f64> = times.iter().map(|(time, _)| self.all.at(*time)).collect();
-        let over_all: f64 =
-            times.iter().zip(&held).map(|((_, busy), held)| (busy - held).max(0.0)).sum();
+        let over_all: f64 = times
+            .iter()
+            .zip(&held)
+            .map(|((time, busy), held)| (busy - held - self.open.at(*time)).max(0.0))
+            .sum();
+        let seen: f64 = times.iter().map(|(_, busy)| busy).sum();
+        // Of the means of minutes, in samples.
+        let over_all = if seen > 0.0 { over_all / seen * self.tally.busy } else { 0.0 };
         let points = times.len().max(1) as f64;
         let tally = self.tally;
         let mut machines: Vec<(String, f64)> = tally.by_machine.into_iter().collect();
@@ -265,8 +284,9 @@ impl Busy {
             busy: tally.busy,
             compared: tally.compared,
             outside: tally.outside,
-            mean_busy: times.iter().map(|(_, busy)| busy).sum::<f64>() / points,
+            mean_busy: seen / points,
             mean_held: held.iter().sum::<f64>() / points,
+            open_ended: self.open_ended,
             by_machine,
             machines,
         };

@@ -205,9 +205,14 @@ impl Auditor {
     fn job(&mut self, job: &Job) {
         self.index.add(job);
         self.evidence.ran(job);
-        if let (Some((start, end)), Some(gpus)) = (job.occupied(), job.gpus) {
-            self.jobs_with_time.used += 1;
-            self.busy.held(job, start, end, gpus);
+        let Some(gpus) = job.gpus else { return };
+        match (job.occupied(), job.start) {
+            (Some((start, end)), _) => {
+                self.jobs_with_time.used += 1;
+                self.busy.held(job, start, end, gpus);
+            }
+            (None, Some(start)) => self.busy.began(job, start, gpus),
+            (None, None) => {}
         }
     }
 

@@ -140,7 +140,8 @@ fn bind_titles(
     }
 }
 
-fn binding(
+/// What a column holds, its unit guessed from cells if nobody says it.
+pub(super) fn binding(
     column: usize,
     title: &str,
     field: Field,
@@ -175,17 +176,17 @@ fn binding(
 fn guess(dimension: Dimension, numbers: &[f64]) -> (Unit, UnitFrom) {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let least = sorted.first().copied().unwrap_or(0.0);
-    let most = sorted.last().copied().unwrap_or(0.0);
-    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    // A few values in another unit must not tell it.
+    let at = |tenths: usize| sorted.get(sorted.len() * tenths / 10).copied().unwrap_or(0.0);
+    let (low, median, high) = (at(1), at(5), at(9));
     let unit = match dimension {
         Dimension::Text | Dimension::Number => return (Unit::ONE, UnitFrom::Itself),
         // A time since 1970 tells its unit by its size; another is short of 30 years.
-        Dimension::Instant if least >= 9e8 && most < 5e9 => Unit::SECONDS,
-        Dimension::Instant => by_size(most, [1e9, 1e14, 1e17]),
+        Dimension::Instant if low >= 9e8 && high < 5e9 => Unit::SECONDS,
+        Dimension::Instant => by_size(high, [1e9, 1e14, 1e17]),
         // No usual run takes longer than ten days, or less than a second.
         Dimension::Span => by_size(median, [1e6, 1e9, 1e12]),
-        Dimension::Share if most > 1.5 => Unit::PERCENT,
+        Dimension::Share if high > 1.5 => Unit::PERCENT,
         Dimension::Share => Unit::ONE,
         Dimension::Size if median >= 1e6 => Unit::BYTES,
         Dimension::Size if median >= 1e3 => Unit::MIB,

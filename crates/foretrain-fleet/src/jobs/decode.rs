@@ -165,7 +165,7 @@ impl Decoder {
     /// A number that is not negative.
     fn amount(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
         let number = self.number(binding, cell, row)?;
-        if number < 0.0 || number > 1e30 {
+        if !(0.0..=1e30).contains(&number) {
             self.meet(Fault::ImpossibleCount, row, cell);
             return None;
         }

@@ -92,6 +92,10 @@ impl FromStr for Class {
 
     /// Case and punctuation do not matter: `ps/worker`, `PS-Worker`, `allreduce_local`.
     fn from_str(text: &str) -> Result<Self> {
+        // Tables of millions of rows write the name as it is.
+        if let Some(class) = Self::ALL.into_iter().find(|class| class.name() == text) {
+            return Ok(class);
+        }
         let plain = letters(text);
         let found = Self::ALL.into_iter().find(|class| {
             let name = letters(class.name());
@@ -168,6 +172,11 @@ impl FromStr for TrafficCounts {
     type Err = InputError;
 
     fn from_str(text: &str) -> Result<Self> {
+        if let Some(counts) =
+            [Self::Sent, Self::SentAndReceived].into_iter().find(|c| c.name() == text)
+        {
+            return Ok(counts);
+        }
         match letters(text).as_str() {
             "sent" | "oneway" | "send" => Ok(Self::Sent),
             "sentreceived" | "sentandreceived" | "bothways" | "both" => Ok(Self::SentAndReceived),

@@ -1,7 +1,8 @@
 //! Tables of jobs, whoever wrote them.
 //!
 //! A file goes through four steps, each a module: `read` gives rows of cells (CSV, JSON, Parquet),
-//! `schema` tells which known table it is, `bind` says which column holds what in which unit, and
+//! `schema` and `recognise` tell which
+//! table it is, `bind` says which column holds what in which unit, and
 //! `decode` and `settle` turn cells into a [`Job`], counting every [`Fault`]. A new source is a new
 //! module of `schema`, registered in its list.
 //!
@@ -25,6 +26,7 @@ mod field;
 mod instant;
 mod job;
 mod read;
+mod recognise;
 mod samples;
 mod schema;
 mod settle;

@@ -3,7 +3,7 @@
 use csv::ByteRecord;
 use foretrain_core::Nanos;
 
-use super::bind::{Binding, UnitFrom};
+use super::bind::{Binding, UnitFrom, binding};
 use super::decode::Decoder;
 use super::fault::Fault;
 use super::field::{Field, Unit};
@@ -104,24 +104,8 @@ impl Layout {
 }
 
 fn time_binding(column: usize, title: &str, rows: &[ByteRecord]) -> Binding {
-    let numbers: Vec<f64> = rows
-        .iter()
-        .filter_map(|row| value::number(value::given(row.get(column)?)?))
-        .filter(|number| *number > 0.0)
-        .collect();
-    let most = numbers.iter().copied().fold(0.0, f64::max);
-    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-    let unit = match most {
-        _ if least >= 9e8 && most < 5e9 => Unit::SECONDS,
-        _ if most >= 1e17 => Unit::NANOS,
-        _ if most >= 1e14 => Unit::MICROS,
-        _ if most >= 1e9 => Unit::MILLIS,
-        _ => Unit::SECONDS,
-    };
-    let since_1970 = least.is_finite() && least * unit.factor >= 1e17;
-    let unit_from = if numbers.is_empty() { UnitFrom::Itself } else { UnitFrom::Guess };
-    let (title, field) = (title.to_owned(), Field::Submit);
-    Binding { column, title, field, unit, unit_from, since_1970 }
+    let cells: Vec<&[u8]> = rows.iter().filter_map(|row| row.get(column)).collect();
+    binding(column, title, Field::Submit, None, UnitFrom::Guess, &cells)
 }
 
 impl Table {

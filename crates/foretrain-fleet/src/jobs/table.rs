@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use csv::ByteRecord;
-use foretrain_core::{InputError, Ledger, Result, Severity};
+use foretrain_core::{Ledger, Result, Severity};
 
 use super::bind::{Binding, Bound, bind};
 use super::decode::Decoder;
@@ -12,6 +12,7 @@ use super::fault::{Fault, Faults};
 use super::field::{ColumnHint, Field};
 use super::job::Job;
 use super::read::{self, Opened, Rows, Step};
+use super::recognise::{header_beside, kind_of, titled};
 use super::samples::Layout;
 use super::schema::{Kind, PLAIN, Schema};
 use super::settle::settle;
@@ -260,101 +261,4 @@ impl TableRead {
         let severity = if self.zoned > 0 { Severity::Warning } else { Severity::Note };
         ledger.record_many(severity, code, message, self.unzoned, None);
     }
-}
-
-/// Rows under titles, and the schema.
-fn titled(
-    opened: Opened,
-    stem: &str,
-    header: Option<Vec<String>>,
-    asked: Option<&'static Schema>,
-) -> Result<(Box<dyn Rows>, &'static Schema)> {
-    let text = match opened {
-        Opened::Titled(rows) => {
-            let schema = asked.unwrap_or_else(|| Schema::of(rows.titles()));
-            return Ok((rows, schema));
-        }
-        Opened::Text(text) => text,
-    };
-    if let Some(why) = text.broken() {
-        return Err(InputError::new(format!("not even its first line can be read: {why}")));
-    }
-    let titles: Vec<String> =
-        text.first().iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into()).collect();
-    let by_titles = Schema::of(&titles);
-    // A first row of numbers is no header.
-    let headless = asked.filter(|schema| schema.headerless.is_some()).or_else(|| {
-        let stem = stem.split('.').next().unwrap_or(stem);
-        let named = super::schema::ALL.into_iter().find(|schema| {
-            schema.headerless.is_some_and(|h| h.titles.len() == titles.len())
-                && schema.about.ends_with(stem)
-        });
-        named.or_else(|| Schema::of_row(text.first()))
-    });
-    if std::ptr::eq(by_titles, &raw const PLAIN) {
-        if let Some(header) = header.filter(|header| header.len() == titles.len()) {
-            let schema = asked.unwrap_or_else(|| Schema::of(&header));
-            let header: Vec<&str> = header.iter().map(String::as_str).collect();
-            return Ok((text.titled(&header), schema));
-        }
-        if let Some(schema) = headless
-            && let Some(known) = schema.headerless
-        {
-            if known.titles.len() != titles.len() {
-                return Err(InputError::new(format!(
-                    "{} columns where {} has {}",
-                    titles.len(),
-                    schema.name,
-                    known.titles.len()
-                )));
-            }
-            return Ok((text.titled(known.titles), schema));
-        }
-    }
-    Ok((text.headed(), asked.unwrap_or(by_titles)))
-}
-
-/// Titles in a file beside the table, as `pai_job_table.header` beside `pai_job_table.csv`.
-fn header_beside(path: &Path) -> Option<Vec<String>> {
-    let name = path.file_name()?.to_str()?;
-    let stem = name.split('.').next()?;
-    let text = std::fs::read_to_string(path.with_file_name(format!("{stem}.header"))).ok()?;
-    Some(text.lines().next()?.split(',').map(|title| title.trim().to_owned()).collect())
-}
-
-/// What the rows are about, by the columns they have.
-fn kind_of(schema: &'static Schema, bound: &mut Bound) -> Result<Kind> {
-    let has = |field| bound.has(field);
-    let timed = [Field::Submit, Field::Start, Field::End, Field::Duration, Field::Wait];
-    let told = timed.iter().any(|field| bound.has(*field));
-    if !std::ptr::eq(schema, &raw const PLAIN) {
-        return Ok(schema.kind);
-    }
-    let jobs = told || has(Field::Class) || (has(Field::Gpus) && has(Field::Id));
-    if has(Field::Machine) && !told && !has(Field::Id) && has(Field::Gpus) {
-        return Ok(Kind::Machines);
-    }
-    if has(Field::Part) && (has(Field::Id) || has(Field::Alias)) {
-        return Ok(Kind::Parts);
-    }
-    // Pods without jobs are jobs.
-    if has(Field::Part) {
-        for binding in bound.bindings.iter_mut().filter(|b| b.field == Field::Part) {
-            binding.field = Field::Id;
-        }
-        return Ok(Kind::Jobs);
-    }
-    if has(Field::Id) && has(Field::Machine) && !told {
-        return Ok(Kind::Parts);
-    }
-    if jobs {
-        return Ok(Kind::Jobs);
-    }
-    let columns = match bound.unused.is_empty() {
-        true => "none".to_owned(),
-        false => bound.unused.join(", "),
-    };
-    Err(InputError::new("no table of jobs: none of its columns tells when or how long jobs ran")
-        .hint(format!("columns that are not understood: {columns}"))
-        .hint("say what they hold with --column FIELD=COLUMN, as in --column submit=queued_at:ms"))
 }

@@ -14,7 +14,7 @@ pub struct Spread {
     pub rows: u64,
     /// Mean.
     pub mean: f64,
-    /// Values at [`QUANTILES`], to half a per cent.
+    /// Values at [`QUANTILES`], to a per cent.
     pub quantiles: [f64; QUANTILES.len()],
     /// The most.
     pub most: f64,

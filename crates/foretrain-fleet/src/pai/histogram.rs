@@ -49,10 +49,11 @@ impl Shares {
     }
 }
 
-/// Positive numbers of any size, each to within half a per cent.
+/// Positive numbers of any size, each to within a per cent and equal ones exactly.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sizes {
-    bins: Vec<u64>,
+    /// How many, and their sum: a bin of equal numbers gives that number.
+    bins: Vec<(u64, f64)>,
     zeros: u64,
     count: u64,
     sum: f64,
@@ -81,9 +82,10 @@ impl Sizes {
         let bin = ((value / SMALLEST).ln() / RATIO.ln()) as usize;
         let bin = bin.min(MOST_BINS);
         if self.bins.len() <= bin {
-            self.bins.resize(bin + 1, 0);
+            self.bins.resize(bin + 1, (0, 0.0));
         }
-        self.bins[bin] += 1;
+        let (count, sum) = &mut self.bins[bin];
+        (*count, *sum) = (*count + 1, *sum + value);
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -108,12 +110,11 @@ impl Sizes {
         if below >= wanted {
             return 0.0;
         }
-        for (bin, count) in self.bins.iter().enumerate() {
+        for (bin, (count, sum)) in self.bins.iter().enumerate() {
             below += count;
             // The last bin holds whatever is beyond.
             if below >= wanted && bin < MOST_BINS {
-                let middle = SMALLEST * ((bin as f64 + 0.5) * RATIO.ln()).exp();
-                return middle.clamp(self.least, self.most);
+                return (sum / *count as f64).clamp(self.least, self.most);
             }
         }
         self.most
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_kept_to_half_a_per_cent() {
+    fn sizes_are_kept_to_a_per_cent() {
         let mut sizes = Sizes::default();
         for number in 1..=1000 {
             sizes.add(f64::from(number));
@@ -145,6 +146,9 @@ mod tests {
             assert!((sizes.quantile(part) / value - 1.0).abs() < 0.006, "{part}");
         }
         assert_eq!((sizes.mean(), sizes.most()), (500.5, 1000.0));
+        let mut eights = Sizes::default();
+        (0..3).for_each(|_| eights.add(8.0));
+        assert_eq!(eights.quantile(0.5), 8.0);
         sizes.add(1e300);
         assert_eq!(sizes.quantile(1.0), 1e300);
     }

@@ -28,9 +28,9 @@ fn episodes(directory: &Path, unknown: &str) -> [std::path::PathBuf; 2] {
             500..520 => unknown.to_owned(),
             _ => (start + 3_600).to_string(),
         };
-        writeln!(jobs, "{id},{},{start},{end},1", job % 50).unwrap();
+        writeln!(jobs, "{id},{},{start},{end},1", job % 50).expect("memory");
         if day >= 109 || (day >= 4 && job % 300 == 0) {
-            writeln!(pods, "p{job},j{job},n{},{start},{}", job % 7, start + 3_600).unwrap();
+            writeln!(pods, "p{job},j{job},n{},{start},{}", job % 7, start + 3_600).expect("memory");
         }
     }
     [write(directory, "jobs.csv", jobs), write(directory, "pods.csv", pods)]
@@ -115,7 +115,7 @@ fn samples() -> String {
     for minute in 0..60 {
         for machine in ["m51", "m52"] {
             let busy = ["90.0"; 8].join(",");
-            writeln!(log, "2017-10-03 00:{minute:02}:00 PDT,{machine},{busy}").unwrap();
+            writeln!(log, "2017-10-03 00:{minute:02}:00 PDT,{machine},{busy}").expect("memory");
         }
     }
     log
@@ -157,6 +157,23 @@ fn a_table_that_lacks_jobs_is_called_incomplete_with_the_size_of_the_gap() {
     assert_eq!(gap["machines"][0]["machine"], "m52");
     assert_eq!(finding(&found, "job-table-incomplete").0, 1);
     assert!(page.contains("job table incomplete: 50.0 %"), "{page}");
+}
+
+#[test]
+fn a_job_without_an_end_explains_what_its_gpus_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let machines = write(directory.path(), "machines", MACHINES);
+    let jobs = philly(&["m51", "m52"]);
+    // The last end, of the job on m52, is not known.
+    let at = jobs.rfind("\"2017-10-03 01:00:00\"").unwrap();
+    let jobs = format!("{}null{}", &jobs[..at], &jobs[at + 21..]);
+    let jobs = write(directory.path(), "jobs", jobs);
+    let log = write(directory.path(), "log", samples());
+    let (found, page) = audited(&[&machines, &jobs, &log]);
+    assert_eq!(found["gap"]["job_table_incomplete"], false, "{page}");
+    assert_eq!(found["gap"]["open_ended_jobs"], 1);
+    assert_eq!(found["tables"][1]["run_times"]["used"], 1);
+    assert!(page.contains("the gap may be larger"), "{page}");
 }
 
 #[test]

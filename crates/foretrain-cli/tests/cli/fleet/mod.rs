@@ -14,9 +14,9 @@ fn page(schema: &str, arguments: &[&str]) -> (String, Value) {
     let page = answer(arguments);
     let widest = page.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{page}");
-    let published: Value = serde_json::from_str(&answer(&["schema", schema])).unwrap();
+    let published: Value = serde_json::from_str(&answer(&["schema", schema])).expect("JSON");
     let document: Value =
-        serde_json::from_str(&answer(&[arguments, &["--json"]].concat())).unwrap();
+        serde_json::from_str(&answer(&[arguments, &["--json"]].concat())).expect("JSON");
     let found = misfits(&document, &published, &published, "$");
     assert!(found.is_empty(), "{found:#?}");
     assert_eq!(document["schema"], format!("foretrain/{schema}/1"));

@@ -57,7 +57,7 @@ pub(super) enum Opened {
     /// Rows with titles.
     Titled(Box<dyn Rows>),
     /// Text whose first line may be a header or a row.
-    Text(csv::Text),
+    Text(Box<csv::Text>),
 }
 
 /// Opens a file of any kind that is known, by its content.
@@ -86,6 +86,6 @@ fn text_of(text: Box<dyn std::io::BufRead>) -> Result<Opened> {
         Some(b'{' | b'[') => Ok(Opened::Titled(Box::new(json::Objects::new(text)?))),
         Some(_) if first.contains(&0) => Err(InputError::new("this is no text")
             .hint("tables are CSV, JSON, JSON lines (also .gz or .zst) or Parquet")),
-        Some(_) => Ok(Opened::Text(csv::Text::new(text, &first))),
+        Some(_) => Ok(Opened::Text(Box::new(csv::Text::new(text, &first)))),
     }
 }

@@ -171,7 +171,7 @@ pub struct FleetSpreadReport {
     pub rows: u64,
     /// Mean.
     pub mean: f64,
-    /// Values below which a part of the rows lies, to half a per cent.
+    /// Values below which a part of the rows lies, to a per cent.
     pub quantiles: Vec<FleetPointReport>,
     /// The most.
     pub most: f64,

@@ -65,7 +65,7 @@ pub struct FleetGainsReport {
     pub faster: CoverageReport,
     /// Mean speed-up; `null` if no job can run there.
     pub mean: Option<f64>,
-    /// Median, to half a per cent.
+    /// Median, to a per cent.
     pub median: Option<f64>,
     /// A tenth is below.
     pub low: Option<f64>,
@@ -134,7 +134,7 @@ pub struct FleetEffectsReport {
 pub struct FleetSpeedUpReport {
     /// Mean over jobs.
     pub mean: f64,
-    /// Median, and where a tenth is below and above, each to half a per cent.
+    /// Median, and where a tenth is below and above, each to a per cent.
     pub quantiles: Vec<FleetPointReport>,
 }
 

@@ -299,6 +299,11 @@ fn of_gap(gap: &Gap, sheet: &mut Sheet) {
         percent(gap.share())
     );
     sheet.field("unexplained", &text);
+    if gap.open_ended > 0 {
+        let jobs = counted(gap.open_ended as usize, "job");
+        let text = format!("{jobs} taken to hold GPUs from the start on, so the gap may be larger");
+        sheet.field("without end", &text);
+    }
     if gap.incomplete() {
         sheet.warning(&format!(
             "job table incomplete: {} of the busy GPU time belongs to no job in it",

@@ -37,10 +37,9 @@ pub fn fleet_project(
         ("Replica", Side::Right),
         ("Faster", Side::Right),
         ("Job", Side::Right),
-        ("p10-p90", Side::Right),
         ("Faster", Side::Right),
     ]);
-    table.keep_whole(0..9);
+    table.keep_whole(0..8);
     for projection in answer.projections.iter().filter(|projection| projection.jobs.used > 0) {
         table.row(cells(projection));
     }
@@ -63,7 +62,6 @@ fn cells(projection: &Projection) -> Vec<String> {
     let total = projection.jobs.total;
     let faster =
         |gains: &Gains| format!("{} ({})", gains.jobs, percent(gains.jobs as f64 / total as f64));
-    let [low, high] = projection.overall.tenths;
     vec![
         name(&projection.of, 18),
         projection.to.name().into(),
@@ -72,7 +70,6 @@ fn cells(projection: &Projection) -> Vec<String> {
         format!("{:.2}", projection.single.mean),
         faster(&projection.single),
         format!("{:.2}", projection.overall.mean),
-        format!("{low:.2}-{high:.2}"),
         faster(&projection.overall),
     ]
 }
