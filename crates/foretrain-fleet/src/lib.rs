@@ -4,3 +4,4 @@
 
 pub mod schedule;
 pub mod sharing;
+pub mod utilisation;
