@@ -47,4 +47,5 @@ fn the_books_pages_are_true() {
     check("docs/plan.md", 2);
     check("docs/models.md", 1);
     check("docs/layer-sharing.md", 2);
+    check("docs/utilisation.md", 1);
 }

@@ -47,9 +47,10 @@ pub use estimate::{
     StageMemoryReport, StageTimeReport, TrainingReport,
 };
 pub use fleet::{
-    FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport, FleetShareGroupReport,
-    FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport, FleetShareReport,
-    FleetShareSpreadReport, FleetShareStepReport, SharePlan,
+    FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport, FleetFeatureReport,
+    FleetIntervalReport, FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport,
+    FleetSharePlanReport, FleetShareReport, FleetShareSpreadReport, FleetShareStepReport,
+    FleetUtilisationPredictReport, FleetUtilisationReport, FleetUtilisationSplitReport, SharePlan,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -102,7 +103,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 23] = [
+pub const ANSWERS: [&str; 25] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -111,6 +112,8 @@ pub const ANSWERS: [&str; 23] = [
     "estimate",
     "fleet-edge",
     "fleet-share",
+    "fleet-utilisation",
+    "fleet-utilisation-predict",
     "hardware",
     "inspect",
     "inspect-graph",
@@ -153,6 +156,10 @@ pub fn schema(answer: &str) -> Result<Value> {
         "estimate" => generator.into_root_schema_for::<EstimateReport>(),
         "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
         "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
+        "fleet-utilisation" => generator.into_root_schema_for::<FleetUtilisationReport>(),
+        "fleet-utilisation-predict" => {
+            generator.into_root_schema_for::<FleetUtilisationPredictReport>()
+        }
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

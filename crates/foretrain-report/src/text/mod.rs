@@ -35,7 +35,7 @@ pub(crate) use calibrate::findings::said as calibration_findings;
 pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
 pub use estimate::{EstimateView, estimate};
-pub use fleet::{fleet_edge, fleet_share};
+pub use fleet::{fleet_edge, fleet_share, fleet_utilisation, fleet_utilisation_predict};
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,
 };

@@ -2,6 +2,7 @@
 
 mod edge;
 mod share;
+mod utilisation;
 
 use clap::{Args, Subcommand};
 
@@ -20,6 +21,8 @@ enum FleetAction {
     Share(share::Share),
     /// Play a small device that serves models by turns, with and without shared layers.
     Edge(edge::Edge),
+    /// Predict how busy a training job keeps its GPU from measured jobs.
+    Utilisation(utilisation::Utilisation),
 }
 
 impl From<Fleet> for Options {
@@ -27,6 +30,7 @@ impl From<Fleet> for Options {
         match args.action {
             FleetAction::Share(args) => Self::Share(args.into()),
             FleetAction::Edge(args) => Self::Edge(args.into()),
+            FleetAction::Utilisation(args) => Self::Utilisation(args.into()),
         }
     }
 }

@@ -1,3 +1,4 @@
 //! `foretrain fleet`.
 
 mod share;
+mod utilisation;
