@@ -10,7 +10,6 @@ fn set(name: &str) -> Option<SetReport> {
         PathBuf::from,
     );
     if !dir.join("fleet").is_dir() {
-        println!("skipped: no validation data (set FORETRAIN_DATA)");
         return None;
     }
     let sets = Some(vec![name.to_owned()]);
@@ -20,7 +19,10 @@ fn set(name: &str) -> Option<SetReport> {
 
 #[test]
 fn the_library_has_the_published_layers() {
-    let Some(set) = set("layers-gemel") else { return };
+    let Some(set) = set("layers-gemel") else {
+        println!("skipped: no validation data (set FORETRAIN_DATA)");
+        return;
+    };
     let notes = set.notes.join("\n");
     assert!(notes.contains("19 of 19 models") && notes.contains("190 of 190 pairs"), "{notes}");
     let scores = set.scores.expect("tables are there");
@@ -30,7 +32,10 @@ fn the_library_has_the_published_layers() {
 /// RMSLE of 0.15 with the form of a perceptron held out.
 #[test]
 fn utilisation_is_told_of_forms_that_were_not_seen() {
-    let Some(set) = set("utilisation-gpumemnet") else { return };
+    let Some(set) = set("utilisation-gpumemnet") else {
+        println!("skipped: no validation data (set FORETRAIN_DATA)");
+        return;
+    };
     let note = set.notes.iter().find(|note| note.starts_with("form held out")).expect("a note");
     let rmsle = note.split("RMSLE ").nth(1).and_then(|rest| rest.split([',', ' ']).next());
     let rmsle: f64 = rmsle.and_then(|text| text.parse().ok()).expect("a number");
