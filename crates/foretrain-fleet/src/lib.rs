@@ -7,3 +7,4 @@ pub mod jobs;
 pub mod pai;
 pub mod schedule;
 pub mod sharing;
+pub mod utilisation;

@@ -51,7 +51,7 @@ pub(crate) fn collectives(options: &Options, output: &Output) -> Result<Answer> 
 }
 
 /// A calibration may be the only trace of what it was made from.
-pub(super) fn check_free(path: &Path, force: bool) -> Result<()> {
+pub(in crate::commands) fn check_free(path: &Path, force: bool) -> Result<()> {
     if force || !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Ok(());
     }

@@ -33,6 +33,10 @@ fn help_texts() {
         let page = answer(&["fleet", verb, "--help"]);
         insta::assert_snapshot!(format!("help_fleet_{verb}"), page);
     }
+    for verb in ["train", "predict", "evaluate"] {
+        let page = answer(&["fleet", "utilisation", verb, "--help"]);
+        insta::assert_snapshot!(format!("help_fleet_utilisation_{verb}"), page);
+    }
     insta::assert_snapshot!("help", answer(&["--help"]));
 }
 

@@ -49,4 +49,5 @@ fn the_books_pages_are_true() {
     check("docs/fleet.md", 4);
     check("docs/layer-sharing.md", 2);
     check("docs/scheduling.md", 1);
+    check("docs/utilisation.md", 1);
 }

@@ -100,7 +100,8 @@ impl Grower<'_> {
         let all = self.sum(rows);
         let mut best: Option<Split> = None;
         let mut histogram: Vec<Sum> = Vec::new();
-        for (feature, Feature { cuts, bin }) in self.bins.features() {
+        let split_by = self.bins.features().filter(|(_, feature)| !feature.cuts.is_empty());
+        for (feature, Feature { cuts, bin }) in split_by {
             histogram.clear();
             histogram.resize(cuts.len() + 1, Sum::default());
             for &row in rows {

@@ -34,7 +34,7 @@ impl ValidationSet for Gemel {
     }
 
     fn score(&self, corpus: &Corpus<'_>) -> SetOutcome {
-        SetOutcome::of(LAYERS, tables(corpus), |tables| tables.score())
+        SetOutcome::of(LAYERS, tables(corpus), Tables::score)
     }
 }
 

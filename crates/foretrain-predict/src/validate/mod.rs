@@ -25,6 +25,7 @@ mod replay;
 mod report;
 mod roots;
 mod throughputs;
+mod utilisation;
 mod workloads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -84,7 +85,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// Sets of recordings and tables; those of described runs follow them.
-const SETS: [&dyn ValidationSet; 46] = [
+const SETS: [&dyn ValidationSet; 47] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -131,6 +132,7 @@ const SETS: [&dyn ValidationSet; 46] = [
     &throughputs::GAVEL,
     &throughputs::MURI,
     &layers::Gemel,
+    &utilisation::GpuMemNet,
 ];
 
 /// All sets, in the order of the report.

@@ -50,16 +50,18 @@ pub use fleet::{
     FleetAllocatedReport, FleetAuditReport, FleetCaseReport, FleetChangeReport,
     FleetCharacteriseReport, FleetClassTimeReport, FleetColumnReport, FleetCountReport,
     FleetDayReport, FleetDistributionsReport, FleetEdgeReport, FleetEdgeRunReport,
-    FleetEdgeServedReport, FleetEffectsReport, FleetFieldReport, FleetGainsReport, FleetGapReport,
-    FleetGroupReport, FleetJobTimesReport, FleetJoinPeriodReport, FleetJoinReport,
-    FleetMachineReport, FleetMachinesReport, FleetMeanReport, FleetMethodReport, FleetPeriodReport,
-    FleetPointReport, FleetPolicyReport, FleetProfileReport, FleetProjectReport,
-    FleetProjectionReport, FleetReasonReport, FleetResourceReport, FleetResourceShareReport,
-    FleetRowsReport, FleetRunReport, FleetSampleReport, FleetSavingsReport, FleetScheduleReport,
-    FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport,
-    FleetShareReport, FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport,
-    FleetSpreadReport, FleetSweepReport, FleetTableReport, FleetTimesReport,
-    FleetUnexplainedReport, FleetWeightedReport, SharePlan,
+    FleetEdgeServedReport, FleetEffectsReport, FleetFeatureReport, FleetFieldReport,
+    FleetGainsReport, FleetGapReport, FleetGroupReport, FleetIntervalReport, FleetJobTimesReport,
+    FleetJoinPeriodReport, FleetJoinReport, FleetMachineReport, FleetMachinesReport,
+    FleetMeanReport, FleetMethodReport, FleetPeriodReport, FleetPointReport, FleetPolicyReport,
+    FleetProfileReport, FleetProjectReport, FleetProjectionReport, FleetReasonReport,
+    FleetResourceReport, FleetResourceShareReport, FleetRowsReport, FleetRunReport,
+    FleetSampleReport, FleetSavingsReport, FleetScheduleReport, FleetShareGroupReport,
+    FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport, FleetShareReport,
+    FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport, FleetSpreadReport,
+    FleetSweepReport, FleetTableReport, FleetTimesReport, FleetUnexplainedReport,
+    FleetUtilisationPredictReport, FleetUtilisationReport, FleetUtilisationSplitReport,
+    FleetWeightedReport, SharePlan,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -112,7 +114,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 28] = [
+pub const ANSWERS: [&str; 30] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -126,6 +128,8 @@ pub const ANSWERS: [&str; 28] = [
     "fleet-schedule",
     "fleet-share",
     "fleet-sweep",
+    "fleet-utilisation",
+    "fleet-utilisation-predict",
     "hardware",
     "inspect",
     "inspect-graph",
@@ -173,6 +177,10 @@ pub fn schema(answer: &str) -> Result<Value> {
         "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
         "fleet-schedule" => generator.into_root_schema_for::<FleetScheduleReport>(),
         "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
+        "fleet-utilisation" => generator.into_root_schema_for::<FleetUtilisationReport>(),
+        "fleet-utilisation-predict" => {
+            generator.into_root_schema_for::<FleetUtilisationPredictReport>()
+        }
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),
         "models" => generator.into_root_schema_for::<ModelsReport>(),
         "strategies" => generator.into_root_schema_for::<StrategiesReport>(),

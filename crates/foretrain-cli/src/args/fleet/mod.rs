@@ -6,6 +6,7 @@ mod schedule;
 mod share;
 mod steps;
 mod table;
+mod utilisation;
 
 use clap::{Args, Subcommand};
 
@@ -40,6 +41,8 @@ enum FleetAction {
     Share(share::Share),
     /// Play a small device that serves models by turns, with and without shared layers.
     Edge(edge::Edge),
+    /// Predict how busy a training job keeps its GPU from measured jobs.
+    Utilisation(utilisation::Utilisation),
 }
 
 #[derive(Debug, Args)]
@@ -64,6 +67,7 @@ impl From<Fleet> for Options {
             FleetAction::Schedule(args) => Self::Schedule(Box::new((*args).into())),
             FleetAction::Share(args) => Self::Share(args.into()),
             FleetAction::Edge(args) => Self::Edge(args.into()),
+            FleetAction::Utilisation(args) => Self::Utilisation(args.into()),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::commands::fleet::schedule::{Beside, Machines, Options};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  foretrain fleet schedule examples/fleet/jobs.csv --on dgx-1-v100 --nodes 4
+  foretrain fleet schedule examples/fleet/training.csv --on dgx-1-v100 --nodes 4
   foretrain fleet schedule jobs.csv --machines nodes.csv --policy fifo,best-fit,srtf --runs 1
   foretrain fleet schedule jobs.csv --on dgx-a100 --nodes 16 --policy fifo,horus,horus+ \\
       --utilisation 45% --plot schedule.svg

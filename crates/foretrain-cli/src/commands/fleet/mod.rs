@@ -8,6 +8,7 @@ pub(crate) mod schedule;
 pub(crate) mod share;
 pub(crate) mod sweep;
 pub(crate) mod synthesize;
+pub(crate) mod utilisation;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ pub(crate) enum Options {
     Schedule(Box<schedule::Options>),
     Share(share::Options),
     Edge(edge::Options),
+    Utilisation(utilisation::Options),
 }
 
 /// Tables, and what the user says of them.
@@ -91,5 +93,6 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         Options::Schedule(options) => schedule::run(options, output),
         Options::Share(options) => share::run(options, output),
         Options::Edge(options) => edge::run(options, output),
+        Options::Utilisation(options) => utilisation::run(options, output),
     }
 }

@@ -4,6 +4,7 @@ mod audit;
 mod schedule;
 mod share;
 mod steps;
+mod utilisation;
 
 use serde_json::Value;
 

@@ -46,10 +46,13 @@ fn figures(outcome: &Outcome) -> ([u32; 3], u32, u64) {
     ([shares[0], shares[1], shares[2]], (outcome.loading * 1e6).round() as u32, outcome.evictions)
 }
 
+/// Whether layers are shared, gigabytes, batches; shares of frames, loading, evictions.
+type Published = (bool, f64, [u32; 3], [u32; 3], u32, u64);
+
 /// What the published functions gave for the same input, at the same memory.
 #[test]
 fn published_runs_are_reproduced() {
-    let runs: [(bool, f64, [u32; 3], [u32; 3], u32, u64); 13] = [
+    let runs: [Published; 13] = [
         (false, 100.0, [1; 3], [71; 3], 0, 0),
         (false, 100.0, [2; 3], [90; 3], 0, 0),
         (false, 2.21, [1; 3], [23; 3], 673_873, 2087),

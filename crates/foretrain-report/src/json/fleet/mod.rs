@@ -24,6 +24,7 @@ pub use steps::{FleetMethodReport, FleetResourceReport, FleetRowsReport};
 mod edge;
 mod schedule;
 mod share;
+mod utilisation;
 
 pub use edge::{FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport};
 pub use schedule::{
@@ -33,4 +34,8 @@ pub use schedule::{
 pub use share::{
     FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport,
     FleetShareReport, FleetShareSpreadReport, FleetShareStepReport, SharePlan,
+};
+pub use utilisation::{
+    FleetFeatureReport, FleetIntervalReport, FleetUtilisationPredictReport, FleetUtilisationReport,
+    FleetUtilisationSplitReport,
 };

@@ -228,7 +228,7 @@ impl FleetSharePlanReport {
             spread: spread.map(|spread| FleetShareSpreadReport {
                 draws: spread.draws,
                 saved_bytes: spread.saved.map(Bytes::get),
-                time_ns: timed.then(|| spread.time.map(|time| time.nanos())),
+                time_ns: timed.then(|| spread.time.map(Nanos::nanos)),
             }),
         }
     }

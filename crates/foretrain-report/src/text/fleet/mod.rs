@@ -114,6 +114,8 @@ mod tests {
 }
 mod edge;
 mod share;
+mod utilisation;
 
 pub use edge::fleet_edge;
 pub use share::fleet_share;
+pub use utilisation::{fleet_utilisation, fleet_utilisation_predict};

@@ -42,9 +42,9 @@ impl Ssd300 {
             }
             // The last stage keeps its size.
             if stage < 4 {
-                net.halve("pool", 2)?
+                net.halve("pool", 2)?;
             } else {
-                net.pool("pool", 3, 1, 1)?
+                net.pool("pool", 3, 1, 1)?;
             }
             if stage != 3 {
                 net.close(&format!("stage{}", stage + 1), Role::Body);

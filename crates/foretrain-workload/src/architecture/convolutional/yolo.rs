@@ -43,9 +43,9 @@ impl YoloV3 {
     pub fn model(&self, name: &str) -> Result<Model> {
         let mut net = Net::new(self.image, self.classes)?;
         if self.tiny {
-            self.tiny_body(&mut net)?
+            self.tiny_body(&mut net)?;
         } else {
-            self.body(&mut net)?
+            self.body(&mut net)?;
         }
         net.finish_with(name, "yolo", self.classes)
     }
@@ -92,9 +92,9 @@ impl YoloV3 {
             }
             // The last maximum is taken at every place.
             if channels < 512 {
-                net.pool("pool", 2, 2, 0)?
+                net.pool("pool", 2, 2, 0)?;
             } else {
-                net.pool_to("pool", net.planes.size)
+                net.pool_to("pool", net.planes.size);
             }
             net.close(&format!("conv{number}"), Role::Body);
         }
