@@ -4,12 +4,17 @@
 //! nothing has to be computed: work is counted when a rate changes, and each change leaves one event
 //! behind, for when the job would end. Events of older rates are told by their version and ignored.
 
+mod decide;
+mod machines;
+mod ticks;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use foretrain_core::Nanos;
 use smallvec::SmallVec;
 
+use super::Setup;
 use super::board::Board;
 use super::failures::NodeEvents;
 use super::gauge::Gauge;
@@ -20,7 +25,7 @@ use super::placement::Placement;
 use super::policy::{Policy, Rhythm};
 use super::speed::speed;
 use super::state::{Phase, Progress};
-use super::{Costs, Setup};
+use ticks::next_tick;
 
 /// What happens at a time, in the order in which it is dealt with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -207,46 +212,6 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// A machine goes down or comes back.
-    fn toggle(&mut self, node: u32, policy: &mut dyn Policy) {
-        let up = self.occupancy.is_up(node);
-        if up {
-            let gpus = self.setup.cluster.gpus_of(node);
-            let mut hit: Vec<JobId> =
-                gpus.flat_map(|gpu| self.occupancy.gpu(gpu).tenants.iter().copied()).collect();
-            hit.sort_unstable();
-            hit.dedup();
-            for id in hit {
-                self.lose(id, policy);
-            }
-        }
-        self.occupancy.set_up(self.setup.cluster, node, !up);
-        self.gauge.node(&self.occupancy, self.setup.cluster, node);
-        policy.machines_changed();
-        let next = self.nodes.next(node, !up, self.now);
-        self.events.push(Reverse((next, Kind::Node(node))));
-    }
-
-    /// A job loses its machine, and the work since its last checkpoint.
-    fn lose(&mut self, id: JobId, policy: &mut dyn Policy) {
-        let every = self.setup.failures.map_or(Nanos::ZERO, |failures| failures.checkpoint_every);
-        let progress = &mut self.progress[id as usize];
-        progress.count_to(self.now);
-        let run = progress.last_start.map_or(Nanos::ZERO, |start| self.now - start);
-        let since = if every > Nanos::ZERO { run.nanos() % every.nanos() } else { run.nanos() };
-        let lost = Nanos::from_nanos(since).secs_f64() * progress.speed;
-        progress.done = (progress.done - lost).max(progress.saved);
-        progress.failures += 1;
-        progress.phase = Phase::Waiting;
-        progress.waiting_since = self.now;
-        progress.version += 1;
-        let at = std::mem::take(&mut progress.at);
-        self.running.remove(&id);
-        self.waiting.insert(id);
-        self.vacate(id, &at);
-        policy.arrived(&self.board_view(), id);
-    }
-
     /// Frees a job's GPUs; those that shared them go faster.
     fn vacate(&mut self, id: JobId, at: &Placement) {
         let (cluster, job) = (self.setup.cluster, self.job(id));
@@ -268,84 +233,6 @@ impl<'a> Engine<'a> {
             running: &mut self.running,
             before: &mut self.before,
         }
-    }
-
-    fn decide(&mut self, policy: &mut dyn Policy) {
-        policy.decide(&mut self.board_view());
-        let before = std::mem::take(&mut self.before);
-        let after = |id: JobId| {
-            let progress = &self.progress[id as usize];
-            (progress.phase == Phase::Running).then_some(&progress.at)
-        };
-        let changed: Vec<(JobId, Option<Placement>)> =
-            before.into_iter().filter(|(id, was)| was.as_ref() != after(*id)).collect();
-        if changed.is_empty() {
-            return;
-        }
-        let mut touched: Vec<Placement> = Vec::new();
-        for (id, was) in changed {
-            self.change(id, was.as_ref());
-            touched.extend(was);
-            touched.push(self.progress[id as usize].at.clone());
-        }
-        for at in &touched {
-            self.gauge.settle(&self.occupancy, self.setup.cluster, at);
-        }
-        if self.setup.costs.relaunch_all {
-            for id in self.running.clone() {
-                self.start_up(id, self.setup.costs.restart);
-            }
-        }
-        let affected = if self.setup.costs.relaunch_all {
-            self.running.clone()
-        } else {
-            neighbours(&self.occupancy, &touched)
-        };
-        for id in affected {
-            self.refresh(id);
-        }
-    }
-
-    /// Books what a decision changed for one job.
-    fn change(&mut self, id: JobId, was: Option<&Placement>) {
-        let now = self.now;
-        let progress = &mut self.progress[id as usize];
-        let at = progress.at.clone();
-        // What was done was done where it was.
-        if let Some(was) = was {
-            progress.at = was.clone();
-            progress.phase = Phase::Running;
-            progress.count_to(now);
-            progress.at = at.clone();
-        }
-        if at.gpus.is_empty() {
-            progress.phase = Phase::Waiting;
-            progress.waiting_since = now;
-            progress.preemptions += 1;
-            progress.saved = progress.done;
-            progress.version += 1;
-            return;
-        }
-        progress.phase = Phase::Running;
-        progress.counted_to = now;
-        if was.is_some() {
-            progress.moves += 1;
-        } else {
-            progress.waited += now - progress.waiting_since;
-        }
-        progress.saved = progress.done;
-        let fresh = progress.first_start.is_none();
-        progress.first_start.get_or_insert(now);
-        progress.last_start = Some(now);
-        progress.starts += 1;
-        let Costs { start, restart, .. } = self.setup.costs;
-        self.start_up(id, if fresh { start } else { restart });
-    }
-
-    fn start_up(&mut self, id: JobId, cost: Nanos) {
-        let progress = &mut self.progress[id as usize];
-        progress.count_to(self.now);
-        progress.starting_until = progress.starting_until.max(self.now + cost);
     }
 
     /// Works out a running job's speed and when it next reaches a point of its work.
@@ -375,19 +262,6 @@ impl<'a> Engine<'a> {
 /// How long a policy that is asked again may leave jobs waiting on an idle cluster.
 const PATIENCE: Nanos = Nanos::from_millis(30 * 24 * 3_600_000);
 
-/// The first multiple of the interval that is not before `from`.
-fn next_tick(rhythm: Rhythm, from: Nanos) -> Option<Nanos> {
-    match rhythm {
-        Rhythm::Events => None,
-        Rhythm::Every(interval) => {
-            let interval = interval.nanos().max(1);
-            let number = from.nanos().div_euclid(interval)
-                + i64::from(from.nanos().rem_euclid(interval) > 0);
-            Some(Nanos::from_nanos(number.saturating_mul(interval)))
-        }
-    }
-}
-
 /// Jobs on the GPUs of these placements.
 fn neighbours<'a>(
     occupancy: &Occupancy,
@@ -404,20 +278,5 @@ impl Setup<'_> {
     /// Whether an empty cluster has the GPUs that a job needs.
     fn is_possible(&self, jobs: &[Job], id: JobId) -> bool {
         self.why_impossible(&jobs[id as usize]).is_none()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_multiples_of_the_interval() {
-        let every = Rhythm::Every(Nanos::from_millis(60_000));
-        let at = |seconds: i64| next_tick(every, Nanos::from_millis(seconds * 1_000));
-        assert_eq!(at(0), Some(Nanos::ZERO));
-        assert_eq!(at(1), Some(Nanos::from_millis(60_000)));
-        assert_eq!(at(60), Some(Nanos::from_millis(60_000)));
-        assert_eq!(next_tick(Rhythm::Events, Nanos::ZERO), None);
     }
 }
