@@ -16,7 +16,6 @@ mod heldout;
 mod interference;
 mod kernels;
 mod lab;
-mod layers;
 mod markdown;
 mod measured;
 mod metrics;
@@ -25,7 +24,6 @@ mod replay;
 mod report;
 mod roots;
 mod throughputs;
-mod utilisation;
 mod workloads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -85,7 +83,7 @@ pub trait ValidationSet: Sync {
 }
 
 /// Sets of recordings and tables; those of described runs follow them.
-const SETS: [&dyn ValidationSet; 47] = [
+const SETS: [&dyn ValidationSet; 45] = [
     &replay::Replay,
     &heldout::HeldOutStep,
     &rankwise::Rankwise,
@@ -131,8 +129,6 @@ const SETS: [&dyn ValidationSet; 47] = [
     &throughputs::ELASTICFLOW,
     &throughputs::GAVEL,
     &throughputs::MURI,
-    &layers::Gemel,
-    &utilisation::GpuMemNet,
 ];
 
 /// All sets, in the order of the report.

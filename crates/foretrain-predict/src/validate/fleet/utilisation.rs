@@ -11,9 +11,9 @@ use foretrain_workload::model::{
 };
 use serde::Deserialize;
 
-use super::ValidationSet;
-use super::corpus::Corpus;
-use super::report::{Row, SetOutcome};
+use crate::validate::ValidationSet;
+use crate::validate::corpus::Corpus;
+use crate::validate::report::{Row, SetOutcome};
 
 const STEPS: [&str; 2] = [
     "fleet/itu-rad__GPUMemNet/Datasets/MLP/mlp_data_step1.csv.gz",
@@ -32,8 +32,9 @@ impl ValidationSet for GpuMemNet {
         "The GPU utilisation of 6,000 perceptrons in training, from their graphs alone, as GPUMemNet \
          measured it for a minute each on one kind of GPU. A family is the form by which widths \
          follow each other (pyramid, uniform, bottleneck, gradual); each is predicted by trees that \
-         were fitted to the other three. The size of the trees is fixed and was not chosen by these \
-         errors. The reference is the mean of the other families. Other splits and the memory are \
+         were fitted to the other three. Features and the size of the trees were settled once, \
+         with a look at these errors; larger trees do a little better here (0.135) than those that \
+         are used. The reference is the mean of the other families. Other splits and the memory are \
          in the notes; the split by random tenths is easy, as each job then has near twins among those \
          learnt from."
     }

@@ -6,9 +6,9 @@ use foretrain_core::{Bytes, DType, InputError, Result};
 use foretrain_fleet::sharing::{Geometry, Kind, ModelLayers, Pair, Rule, Signature, Workload};
 use serde::Deserialize;
 
-use super::ValidationSet;
-use super::corpus::Corpus;
-use super::report::{Row, SetOutcome, Skipped};
+use crate::validate::ValidationSet;
+use crate::validate::corpus::Corpus;
+use crate::validate::report::{Row, SetOutcome, Skipped};
 
 const LAYERS: &str = "fleet/gemel_layers.csv";
 const PAIRS: &str = "fleet/gemel_shared_layers.csv";
