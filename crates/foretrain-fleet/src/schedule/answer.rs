@@ -87,14 +87,23 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
     if let Some(names) = asked(&PACKING)
         && utilisation < jobs
     {
+        // Jobs without any load were neither predicted nor given one by the user.
+        let left = setup.jobs.iter().filter(|job| job.load.is_none()).count() as u64;
+        let assumed = (jobs - utilisation).saturating_sub(used.predicted + left);
+        let others = [
+            (used.predicted, "predicted"),
+            (assumed, "as you said"),
+            (
+                left,
+                "taken to be busy with all that they asked for, so that packing them never pays",
+            ),
+        ];
+        let others = others.iter().filter(|(count, _)| *count > 0);
+        let others: Vec<String> = others.map(|(count, how)| format!("{count} {how}")).collect();
         notes.push(format!(
-            "{names} go by utilisation, which is known of {utilisation} of {jobs} jobs; others count \
-             as {}.",
-            match setup.jobs.iter().find(|job| job.load.is_some()) {
-                Some(_) if used.parts < jobs && setup.jobs.iter().all(|job| job.load.is_some()) =>
-                    "you said",
-                _ => "keeping their GPUs busy all the time",
-            }
+            "{names} go by utilisation, which the table gives for {utilisation} of {jobs} jobs; of others it \
+             is {}.",
+            others.join(", ")
         ));
     }
     if let Some(names) = asked(&ELASTIC)

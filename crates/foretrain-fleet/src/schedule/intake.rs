@@ -10,6 +10,7 @@ use super::cluster::Cluster;
 use super::exchange::{DataParallel, Exchange};
 use super::job::{Job, Share, Stages};
 use crate::jobs;
+use crate::utilisation::{Features, Predictor};
 
 /// Takes rows one by one and says what it could not use.
 #[derive(Debug)]
@@ -21,6 +22,10 @@ pub struct Intake<'a> {
     elastic: bool,
     /// Utilisation of jobs of which none is known.
     utilisation: Option<f64>,
+    /// Tells it of models and batches, before that.
+    predictor: Option<&'a Predictor>,
+    /// What it told, by model and batch.
+    predicted: BTreeMap<(String, u64), Option<Predicted>>,
     /// Bytes of gradients by the name of the model.
     gradients: BTreeMap<String, Option<Bytes>>,
     jobs: Vec<Job>,
@@ -38,6 +43,15 @@ pub struct Used {
     pub known: [u64; 5],
     /// Jobs that ask for part of one GPU.
     pub parts: u64,
+    /// Jobs whose utilisation was predicted.
+    pub predicted: u64,
+}
+
+/// What a predictor told of a job.
+#[derive(Clone, Copy, Debug)]
+struct Predicted {
+    busy: f64,
+    memory: Option<Bytes>,
 }
 
 /// What [`Used::known`] counts.
@@ -52,6 +66,8 @@ impl<'a> Intake<'a> {
             exchange: None,
             elastic: false,
             utilisation: None,
+            predictor: None,
+            predicted: BTreeMap::new(),
             gradients: BTreeMap::new(),
             jobs: Vec::new(),
             used: Used::default(),
@@ -70,6 +86,14 @@ impl<'a> Intake<'a> {
     #[must_use]
     pub fn assuming(mut self, utilisation: Option<f64>) -> Self {
         self.utilisation = utilisation;
+        self
+    }
+
+    /// Predicts utilisation and memory of jobs whose model and batch are known, where the table has
+    /// none. What lies outside of what the predictor learnt from is not used.
+    #[must_use]
+    pub fn predicting(mut self, predictor: Option<&'a Predictor>) -> Self {
+        self.predictor = predictor;
         self
     }
 
@@ -128,6 +152,12 @@ impl<'a> Intake<'a> {
             let stages = job.stages?;
             Some((stages.compute.secs_f64() / stages.step.secs_f64()).min(1.0))
         });
+        let predicted = self.predicted(row);
+        if job.memory == Bytes::ZERO {
+            job.memory = predicted.and_then(|predicted| predicted.memory).unwrap_or(Bytes::ZERO);
+        }
+        self.used.predicted += u64::from(utilisation.is_none() && predicted.is_some());
+        let utilisation = utilisation.or(predicted.map(|predicted| predicted.busy));
         let second = Nanos::from_millis(1_000);
         if let Some(busy) = utilisation.or(self.utilisation) {
             let step = step.unwrap_or(second);
@@ -146,6 +176,22 @@ impl<'a> Intake<'a> {
         }
         self.used.parts += u64::from(share != Share::Whole);
         Ok(job)
+    }
+
+    /// What the predictor tells of a job, per GPU.
+    fn predicted(&mut self, row: &jobs::Job) -> Option<Predicted> {
+        let predictor = self.predictor?;
+        // Tables of jobs count samples per GPU.
+        let batch = row.batch.filter(|batch| *batch >= 1.0)?.round() as u64;
+        let of = |name: &str| {
+            let model = foretrain_workload::named(name).ok()?;
+            let told = predictor.predict(&Features::of(&model, batch).ok()?);
+            let busy = (told.utilisation.value / 100.0).clamp(0.0, 1.0);
+            let memory = told.memory.map(|memory| Bytes::from_f64(memory.value));
+            told.outside.is_empty().then_some(Predicted { busy, memory })
+        };
+        let asked = (row.model.clone(), batch);
+        *self.predicted.entry(asked).or_insert_with_key(|(name, _)| of(name))
     }
 
     /// The cluster's kind of this name. Other names are nothing to ask for.

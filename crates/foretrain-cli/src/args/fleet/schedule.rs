@@ -86,6 +86,10 @@ struct Behaviour {
     /// Utilisation of jobs of which the table gives none, as in 45% [default: all of the GPU].
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     utilisation: Option<f64>,
+    /// A predictor of fleet utilisation train, for jobs of which the table gives a model and samples
+    /// per GPU, but no utilisation.
+    #[arg(long, value_name = "FILE")]
+    utilisation_with: Option<PathBuf>,
     /// How GPUs are chosen.
     #[arg(long, value_name = "HOW", default_value = "consolidated")]
     place: Place,
@@ -178,6 +182,7 @@ impl From<ScheduleArgs> for Options {
             costs: Costs { start: restart, restart, relaunch_all: false },
             beside: behaviour.sharing,
             utilisation: behaviour.utilisation,
+            predictor: behaviour.utilisation_with,
             elastic: behaviour.elastic,
             failures: behaviour.mtbf.map(|every| Failures {
                 every,

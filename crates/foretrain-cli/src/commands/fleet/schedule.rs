@@ -31,6 +31,7 @@ pub(crate) struct Options {
     pub(crate) costs: Costs,
     pub(crate) beside: Beside,
     pub(crate) utilisation: Option<f64>,
+    pub(crate) predictor: Option<PathBuf>,
     pub(crate) elastic: bool,
     pub(crate) failures: Option<Failures>,
     pub(crate) runs: u32,
@@ -131,8 +132,11 @@ const TITLES: [&str; 14] = [
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let mut ledger = Ledger::new();
     let (cluster, exchange) = options.machines.cluster(&mut ledger)?;
-    let mut intake =
-        Intake::new(&cluster).on(exchange, options.elastic).assuming(options.utilisation);
+    let predictor = options.predictor.as_deref().map(super::utilisation::read).transpose()?;
+    let mut intake = Intake::new(&cluster)
+        .on(exchange, options.elastic)
+        .assuming(options.utilisation)
+        .predicting(predictor.as_ref().map(|file| &file.predictor));
     options.source.each_job(&mut ledger, |row| intake.add(row))?;
     let (jobs, used) = intake.finish()?;
     let interference = options.beside.interference()?;

@@ -80,7 +80,7 @@ fn jobs(table: &Path) -> Read<Vec<MeasuredJob>> {
     read_table(&text, &models::load).map_err(|error| error.in_file(table))
 }
 
-fn read(path: &Path) -> Read<PredictorFile> {
+pub(super) fn read(path: &Path) -> Read<PredictorFile> {
     let text = foretrain::predict::interference::pairs::read_text(path)?;
     PredictorFile::read(&text).map_err(|error| error.in_file(path))
 }

@@ -8,5 +8,5 @@ mod utilisation;
 use super::ValidationSet;
 
 /// All of them, in the order of the report.
-pub(super) const SETS: &[&dyn ValidationSet] = 
+pub(super) const SETS: &[&dyn ValidationSet] =
     &[&utilisation::GpuMemNet, &muri::Muri, &pollux::Pollux, &layers::Gemel];
