@@ -4,10 +4,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use foretrain_core::{Bytes, Nanos};
 use foretrain_cost::interference::ModelFile;
 use foretrain_cost::interference::colocation::{JobLoad, Sharing};
-use foretrain_fleet::schedule::policy::{Horus, Order, Queue};
-use foretrain_fleet::schedule::{
-    Cluster, Colocated, GpuKind, Job, Placer, Policy, Setup, simulate,
-};
+use foretrain_fleet::schedule::policy::{Named, Rules};
+use foretrain_fleet::schedule::{Cluster, Colocated, GpuKind, Job, Setup, simulate};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -55,15 +53,11 @@ fn schedule(criterion: &mut Criterion) {
     let setup = Setup::new(&cluster, &jobs, &interference);
     let mut group = criterion.benchmark_group("100k-jobs-6000-gpus");
     group.sample_size(10);
-    let policies: [(&str, fn() -> Box<dyn Policy>); 4] = [
-        ("fifo", || Box::new(Queue::new(Order::Arrival, Placer::Consolidated, false))),
-        ("fifo+backfill", || Box::new(Queue::new(Order::Arrival, Placer::Consolidated, true))),
-        ("sjf", || Box::new(Queue::new(Order::Shortest, Placer::Consolidated, true))),
-        ("horus", || Box::new(Horus::new())),
-    ];
-    for (name, policy) in policies {
+    let rules = Rules::default();
+    for name in ["fifo", "fifo+backfill", "sjf", "horus"] {
+        let policy = Named::find(name).expect("known");
         group.bench_function(name, |bencher| {
-            bencher.iter(|| simulate(&setup, &mut *policy()).finished);
+            bencher.iter(|| simulate(&setup, &mut *policy.make(&rules)).finished);
         });
     }
     group.finish();

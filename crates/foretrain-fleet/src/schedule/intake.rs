@@ -126,7 +126,7 @@ impl<'a> Intake<'a> {
         }
         let first = jobs.iter().map(|job| job.submit).min().unwrap_or(Nanos::ZERO);
         for job in &mut jobs {
-            job.submit = job.submit - first;
+            job.submit -= first;
         }
         Ok((jobs, used))
     }

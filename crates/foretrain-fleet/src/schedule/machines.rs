@@ -14,7 +14,7 @@ pub fn kind_of(device: &Device) -> GpuKind {
     let usual = GpuKind::named(device.name.clone());
     let busy_watts = device.tdp_watts.unwrap_or(usual.busy_watts);
     // Multi-instance GPUs came with compute capability 8.0, on data-centre parts of 9.0 and later too.
-    let sliced = matches!(device.compute_capability, Some((8 | 9 | 10, 0)));
+    let sliced = matches!(device.compute_capability, Some((8..=10, 0)));
     GpuKind {
         memory: Some(device.memory),
         idle_watts: busy_watts / 6.0,

@@ -20,14 +20,19 @@ pub struct Measured {
     pub sync: f64,
 }
 
+/// Samples per GPU, seconds of a step and of its synchronisation.
+type Timed = (u64, f64, f64);
+/// GPUs, nodes, samples per GPU.
+type Asked = (u32, u32, u64);
+
 /// Steps that were measured, and a curve through them for all other sizes.
 #[derive(Debug)]
 pub struct StepTimes {
     curve: Curve,
     /// By placement in its normal form: samples per GPU, ascending, with step and synchronisation.
-    placed: BTreeMap<Vec<u32>, Vec<(u64, f64, f64)>>,
+    placed: BTreeMap<Vec<u32>, Vec<Timed>>,
     /// Even placements that were asked for already, by GPUs, nodes and samples: policies ask often.
-    even: RwLock<BTreeMap<(u32, u32, u64), (f64, f64)>>,
+    even: RwLock<BTreeMap<Asked, (f64, f64)>>,
 }
 
 impl StepTimes {
@@ -36,7 +41,7 @@ impl StepTimes {
     /// # Errors
     /// If there is none, or one has no GPUs, no samples or a time that is not positive.
     pub fn new(steps: &[Measured]) -> Result<Self> {
-        let mut placed: BTreeMap<Vec<u32>, Vec<(u64, f64, f64)>> = BTreeMap::new();
+        let mut placed: BTreeMap<Vec<u32>, Vec<Timed>> = BTreeMap::new();
         for (row, step) in steps.iter().enumerate() {
             let times = step.step.is_finite() && step.step > 0.0 && step.sync >= 0.0;
             let sized = step.per_node.iter().all(|gpus| *gpus > 0) && !step.per_node.is_empty();
@@ -94,7 +99,7 @@ impl StepTimes {
         })
     }
 
-    fn nearest(&self, gpus: u32, nodes: u32) -> Option<(&Vec<u32>, &Vec<(u64, f64, f64)>)> {
+    fn nearest(&self, gpus: u32, nodes: u32) -> Option<(&Vec<u32>, &Vec<Timed>)> {
         let distance = |at: &[u32]| {
             let ratio = |a: u32, b: u32| (f64::from(a) / f64::from(b.max(1))).ln().abs();
             // That a job is on one node or on several matters most.
@@ -115,7 +120,7 @@ fn normal(per_node: &[u32]) -> Vec<u32> {
 }
 
 /// On the line between two measured numbers of samples; `None` outside of all.
-fn between(times: &[(u64, f64, f64)], local: u64) -> Option<(f64, f64)> {
+fn between(times: &[Timed], local: u64) -> Option<(f64, f64)> {
     let above = times.partition_point(|(samples, ..)| *samples < local);
     let &(high, step, sync) = times.get(above)?;
     if high == local {
