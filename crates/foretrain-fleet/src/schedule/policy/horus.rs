@@ -23,12 +23,16 @@ pub struct Horus {
     /// (Horus+).
     groups: Option<Groups>,
     waiting: BTreeSet<JobId>,
+    /// Whether a job could start now that could not at the last look: GPUs were freed, or it is new
+    /// among the first of the queue.
+    stale: bool,
 }
 
 impl Horus {
     /// One queue.
     pub fn new() -> Self {
-        Self { packer: Packer::new(PackingCost::Horus), groups: None, waiting: BTreeSet::new() }
+        let packer = Packer::new(PackingCost::Horus);
+        Self { packer, groups: None, waiting: BTreeSet::new(), stale: false }
     }
 
     /// So many queues of jobs that are alike (Horus+).
@@ -72,12 +76,26 @@ impl Policy for Horus {
 
     fn arrived(&mut self, board: &Board<'_>, id: JobId) {
         self.waiting.insert(id);
+        // Which queue is served changes with time.
+        self.stale |=
+            self.groups.is_some() || self.waiting.iter().take(LOOK_AHEAD).any(|w| *w == id);
         if let Some(groups) = &mut self.groups {
             groups.add(board.job(id), id);
         }
     }
 
+    fn left(&mut self, _id: JobId) {
+        self.stale = true;
+    }
+
+    fn machines_changed(&mut self) {
+        self.stale = true;
+    }
+
     fn decide(&mut self, board: &mut Board<'_>) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
         loop {
             let next = self.next(board);
             let start = |board: &mut Board<'_>, id: JobId| {
