@@ -1,5 +1,7 @@
 //! Several policies on the same jobs, several times.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
@@ -134,12 +136,18 @@ pub struct PolicyResult {
 /// What [`PolicyResult::savings`] are of.
 pub const SAVED: [Metric; 3] = [Metric::Makespan, Metric::MeanCompletion, Metric::MeanWait];
 
-/// Plays all policies on all draws.
-pub fn compare(setup: &Setup<'_>, study: &Study<'_>) -> Vec<PolicyResult> {
+/// Plays all policies on all draws; `progress` is told how many runs of how many are done.
+pub fn compare(
+    setup: &Setup<'_>,
+    study: &Study<'_>,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Vec<PolicyResult> {
     let runs = study.runs.max(1);
     let draws: Vec<Vec<Job>> = (0..runs).map(|run| draw(setup, study, run)).collect();
     let wanted: Vec<(&'static Named, u32)> =
         study.policies.iter().flat_map(|policy| (0..runs).map(|run| (*policy, run))).collect();
+    let (all, done) = (wanted.len(), AtomicUsize::new(0));
+    progress(0, all);
     let mut outcomes: Vec<Outcome> = wanted
         .into_par_iter()
         .map(|(policy, run)| {
@@ -154,6 +162,7 @@ pub fn compare(setup: &Setup<'_>, study: &Study<'_>) -> Vec<PolicyResult> {
                 outcome.jobs = Vec::new();
                 outcome.samples = Vec::new();
             }
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
             outcome
         })
         .collect();
@@ -247,7 +256,7 @@ mod tests {
         let policies = ["fifo", "srtf"].map(|name| Named::find(name).expect("known"));
         let study =
             Study { policies: &policies, rules: Rules::default(), runs: 5, duration_error: 0.0 };
-        let results = compare(&setup, &study);
+        let results = compare(&setup, &study, &|_, _| {});
         assert_eq!(results.len(), 2);
         assert!(results[0].savings.is_none());
         let [_, completion, wait] = results[1].savings.expect("not the first");
@@ -255,7 +264,7 @@ mod tests {
         assert!(completion.half_width.expect("five runs") > 0.0);
         // The first run is the table as it is.
         assert_eq!(results[0].table.jobs.len(), 40);
-        let again = compare(&setup, &study);
+        let again = compare(&setup, &study, &|_, _| {});
         assert_eq!(again[1].means, results[1].means);
     }
 

@@ -9,6 +9,7 @@ use foretrain_cost::interference::colocation::JobLoad;
 use super::cluster::Cluster;
 use super::exchange::{DataParallel, Exchange};
 use super::job::{Job, Share, Stages};
+use super::slices::exists as slice_exists;
 use crate::jobs;
 use crate::utilisation::{Features, Predictor};
 
@@ -138,7 +139,9 @@ impl<'a> Intake<'a> {
             return Err("no GPU asked for");
         }
         let duration = duration(row, gpus).ok_or("duration not known")?;
-        let (share, whole) = if gpus < 1.0 {
+        let (share, whole) = if let Some(sevenths) = slice_of(&row.gpu_kind) {
+            (Share::Slice(sevenths), 1)
+        } else if gpus < 1.0 {
             (Share::Part(((gpus * 1e3).ceil() as u16).clamp(1, 1_000)), 1)
         } else {
             (Share::Whole, gpus.ceil().min(f64::from(u32::MAX)) as u32)
@@ -230,6 +233,15 @@ impl<'a> Intake<'a> {
     }
 }
 
+/// Sevenths of a GPU in the name of an isolated slice, as in `MIG-3g.20gb` or `A100 1g.5gb`.
+fn slice_of(kind: &str) -> Option<u8> {
+    let (before, after) = kind.split_once("g.")?;
+    let sevenths = before.chars().last()?.to_digit(10)? as u8;
+    let memory = after.chars().take_while(char::is_ascii_digit).count();
+    let named = memory > 0 && after[memory..].to_ascii_lowercase().starts_with("gb");
+    (named && slice_exists(sevenths)).then_some(sevenths)
+}
+
 /// Why rows without it are left out.
 const NO_SUBMIT: &str = "submission not known";
 
@@ -282,6 +294,15 @@ mod tests {
         assert_eq!(jobs[1].share, Share::Part(250));
         assert_eq!(used.left_out.values().sum::<u64>(), 3);
         assert_eq!(used.left_out[NO_SUBMIT], 1);
+    }
+
+    #[test]
+    fn slices_are_told_by_their_names() {
+        assert_eq!(slice_of("MIG-3g.20gb"), Some(3));
+        assert_eq!(slice_of("A100 1g.5GB"), Some(1));
+        for other in ["A100-40gb", "v100", "5g.5gb", "3g.", "g.5gb", ""] {
+            assert_eq!(slice_of(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use super::Source;
 use crate::commands::{Answer, hardware};
 use crate::failure::Result;
 use crate::output::{Output, write_file};
+use crate::progress::Stages;
 
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -153,7 +154,9 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         runs: options.runs,
         duration_error: options.duration_error,
     };
-    let results = compare(&setup, &study);
+    let progress = Stages::new(output.progress());
+    let results = compare(&setup, &study, &|done, all| progress.at("playing schedules", done, all));
+    progress.finish();
     if let Some(path) = &options.jobs {
         write_file(path, &table_of_jobs(&jobs, &results)?)?;
     }
