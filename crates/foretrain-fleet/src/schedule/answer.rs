@@ -3,7 +3,7 @@
 use super::compare::{PolicyResult, Study};
 use super::intake::Used;
 use super::policy::Named;
-use super::{Cluster, Setup};
+use super::{Cluster, GpuKind, Setup};
 
 /// Several policies on one table.
 #[derive(Clone, Debug)]
@@ -107,11 +107,12 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
         ));
     }
     if let Some(names) = asked(&ELASTIC)
-        && model < jobs
+        && used.elastic < jobs
     {
         notes.push(format!(
-            "{names} can size jobs of known models with known step times: {model} of {jobs}; others keep \
-             the size they ask for."
+            "{names} may change the size of {} of {jobs} jobs: those of known models with known step times, \
+             if --elastic lets them; others keep what they ask for.",
+            used.elastic
         ));
     }
     if let Some(names) = asked(&INTERLEAVING)
@@ -121,6 +122,19 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
             "{names} interleave by the times of a step's stages, which are known of {stages} of {jobs} \
              jobs; others count as using the GPU alone."
         ));
+    }
+    if used.other_kind > 0 {
+        notes.push(format!(
+            "{} of {jobs} jobs ask for a kind of GPU that the cluster does not have; they run on any.",
+            used.other_kind
+        ));
+    }
+    if setup.cluster.kinds().iter().any(|kind| *kind == GpuKind::named(kind.name.clone())) {
+        notes.push(
+            "Energy is that of an assumed GPU (60 W idle, 350 W busy) where the catalogue does not know \
+             the kind."
+                .into(),
+        );
     }
     if model == 0 && has_several_nodes(setup.cluster) {
         notes.push(

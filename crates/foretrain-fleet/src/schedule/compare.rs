@@ -100,8 +100,14 @@ impl Metric {
         }
     }
 
-    /// Of one run; `None` where it is not known.
+    /// Of one run; `None` where it is not known, as times are not where jobs had not finished: those
+    /// that had would be compared with other ones.
     pub fn of(self, run: &Outcome) -> Option<f64> {
+        use Metric::{Allocated, Energy, Fragmentation, Memory, Utilisation};
+        let is_time = !matches!(self, Allocated | Utilisation | Fragmentation | Memory | Energy);
+        if is_time && (run.unfinished > 0 || run.finished == 0) {
+            return None;
+        }
         Some(match self {
             Self::Makespan => run.makespan.secs_f64(),
             Self::MeanCompletion => run.completion.mean.secs_f64(),
@@ -129,7 +135,8 @@ pub struct PolicyResult {
     /// Metrics over all runs, in the order of [`Metric::ALL`]; `None` where they are not known.
     pub means: Vec<Option<Mean>>,
     /// Saving of makespan, mean completion and mean wait over the first policy, as shares: run by run,
-    /// so that luck with the jobs that were drawn cancels. Nothing for the first.
+    /// so that luck with the jobs that were drawn cancels. Nothing for the first, nor where some jobs
+    /// had not finished.
     pub savings: Option<[Mean; 3]>,
 }
 
@@ -168,8 +175,9 @@ pub fn compare(
         .collect();
     let mut results: Vec<PolicyResult> = Vec::new();
     let runs = runs as usize;
-    let saved = |run: &Outcome| SAVED.map(|metric| metric.of(run).unwrap_or(0.0));
-    let base: Vec<[f64; 3]> = outcomes[..runs].iter().map(saved).collect();
+    let saved = |run: &Outcome, which: usize| SAVED[which].of(run);
+    let base: Vec<[Option<f64>; 3]> =
+        outcomes[..runs].iter().map(|run| [0, 1, 2].map(|which| saved(run, which))).collect();
     for (number, policy) in study.policies.iter().enumerate() {
         let own = &outcomes[..runs];
         let over = |metric: Metric| {
@@ -178,13 +186,14 @@ pub fn compare(
         };
         let saving = |which: usize| {
             let each = own.iter().zip(&base).map(|(run, base)| {
-                let (new, old) = (saved(run)[which], base[which]);
-                if old > 0.0 { 1.0 - new / old } else { 0.0 }
+                let (new, old) = (saved(run, which)?, base[which]?);
+                Some(if old > 0.0 { 1.0 - new / old } else { 0.0 })
             });
-            mean(each.collect())
+            each.collect::<Option<Vec<f64>>>().map(mean)
         };
         let means = Metric::ALL.map(over).to_vec();
-        let savings = (number > 0).then(|| [saving(0), saving(1), saving(2)]);
+        let all = || Some([saving(0)?, saving(1)?, saving(2)?]);
+        let savings = if number > 0 { all() } else { None };
         let table = outcomes.drain(..runs).next();
         if let Some(table) = table {
             results.push(PolicyResult { policy, table, means, savings });

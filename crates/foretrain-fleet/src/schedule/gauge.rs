@@ -4,7 +4,7 @@ use foretrain_core::Nanos;
 
 use super::cluster::Cluster;
 use super::fragments::Fragments;
-use super::job::Job;
+use super::job::{Job, JobId};
 use super::occupancy::Occupancy;
 use super::placement::Placement;
 
@@ -118,11 +118,20 @@ impl Gauge {
     }
 
     /// Notes what has changed on the GPUs of a placement.
-    pub(super) fn settle(&mut self, occupancy: &Occupancy, cluster: &Cluster, at: &Placement) {
+    ///
+    /// `working` is the utilisation of a job, nothing while it starts up.
+    pub(super) fn settle(
+        &mut self,
+        occupancy: &Occupancy,
+        cluster: &Cluster,
+        at: &Placement,
+        working: &dyn Fn(JobId) -> f64,
+    ) {
         self.last_change = self.now;
         for &gpu in &at.gpus {
             let (state, kind) = (occupancy.gpu(gpu), cluster.kind_of(gpu));
-            let utilisation = state.utilisation.clamp(0.0, 1.0);
+            let sum: f64 = state.tenants.iter().map(|id| working(*id)).sum();
+            let utilisation = sum.clamp(0.0, 1.0);
             let watts = kind.idle_watts + (kind.busy_watts - kind.idle_watts) * utilisation;
             let new = (
                 !state.tenants.is_empty(),

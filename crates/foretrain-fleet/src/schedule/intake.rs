@@ -46,6 +46,10 @@ pub struct Used {
     pub parts: u64,
     /// Jobs whose utilisation was predicted.
     pub predicted: u64,
+    /// Jobs that name a kind of GPU that the cluster, of several kinds, does not have; they run on any.
+    pub other_kind: u64,
+    /// Jobs that may run at other sizes than they ask for.
+    pub elastic: u64,
 }
 
 /// What a predictor told of a job.
@@ -112,7 +116,7 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// If no row can be used, or none says when its job was submitted.
     pub fn finish(self) -> Result<(Vec<Job>, Used)> {
-        let Self { mut jobs, used, .. } = self;
+        let Self { mut jobs, mut used, .. } = self;
         if jobs.is_empty() {
             let mut error = InputError::new(format!("none of {} rows can be scheduled", used.rows));
             for (why, count) in &used.left_out {
@@ -126,6 +130,12 @@ impl<'a> Intake<'a> {
             return Err(error);
         }
         let first = jobs.iter().map(|job| job.submit).min().unwrap_or(Nanos::ZERO);
+        let before = jobs.len();
+        jobs.retain(|job| job.submit.saturating_sub(first) <= LONGEST);
+        let late = before - jobs.len();
+        if late > 0 {
+            used.left_out.insert("submitted more than ten years after the first", late as u64);
+        }
         for job in &mut jobs {
             job.submit -= first;
         }
@@ -198,7 +208,7 @@ impl<'a> Intake<'a> {
     }
 
     /// The cluster's kind of this name. Other names are nothing to ask for.
-    fn kind(&self, name: &str) -> Option<u32> {
+    fn kind(&mut self, name: &str) -> Option<u32> {
         let plain = |name: &str| -> String {
             name.chars()
                 .filter(char::is_ascii_alphanumeric)
@@ -207,9 +217,13 @@ impl<'a> Intake<'a> {
         };
         let wanted = plain(name);
         let mut kinds = self.cluster.kinds().iter().zip(0u32..);
-        let found = kinds.find(|(kind, _)| !wanted.is_empty() && plain(&kind.name) == wanted);
         // Where all GPUs are alike there is nothing to choose.
-        found.map(|(_, number)| number).filter(|_| self.cluster.kinds().len() > 1)
+        if self.cluster.kinds().len() < 2 || wanted.is_empty() {
+            return None;
+        }
+        let found = kinds.find(|(kind, _)| plain(&kind.name) == wanted).map(|(_, number)| number);
+        self.used.other_kind += u64::from(found.is_none());
+        found
     }
 
     /// Whether the job's model is known, so that its speed follows from where it is.
@@ -229,6 +243,7 @@ impl<'a> Intake<'a> {
         let scaling = DataParallel::new(exchange.clone(), gradients, step, job.gpus, sizes);
         let Ok(scaling) = scaling else { return false };
         job.scaling = Some(Arc::new(scaling));
+        self.used.elastic += u64::from(self.elastic);
         true
     }
 }
@@ -242,6 +257,8 @@ fn slice_of(kind: &str) -> Option<u8> {
     (named && slice_exists(sevenths)).then_some(sevenths)
 }
 
+/// Tables of longer ones hold a time that is none.
+const LONGEST: Nanos = Nanos::from_millis(3_653 * 86_400_000);
 /// Why rows without it are left out.
 const NO_SUBMIT: &str = "submission not known";
 

@@ -137,17 +137,22 @@ impl Job {
         }
     }
 
-    /// Mean utilisation of its GPUs when alone, 0 to 1; on a slice, that of the GPU it is cut from. A
-    /// job of which it is not known counts as using all that it asked for.
-    pub fn utilisation(&self) -> f64 {
-        let asked = match self.share {
+    /// How much of each of its GPUs it asks for, 0 to 1.
+    pub fn part(&self) -> f64 {
+        match self.share {
             Share::Whole => 1.0,
             Share::Part(thousandths) => f64::from(thousandths) / 1e3,
             Share::Slice(sevenths) => f64::from(sevenths) / 7.0,
-        };
+        }
+    }
+
+    /// Mean utilisation of its GPUs when alone, 0 to 1; on a slice, that of the GPU it is cut from. A
+    /// job of which it is not known counts as using all that it asked for.
+    pub fn utilisation(&self) -> f64 {
+        let asked = self.part();
         match (self.load, self.share) {
-            (Some(load), Share::Slice(_)) => load.busy.clamp(0.0, asked),
-            (Some(load), _) => load.busy.clamp(0.0, 1.0),
+            (Some(load), Share::Part(_) | Share::Slice(_)) => load.busy.clamp(0.0, asked),
+            (Some(load), Share::Whole) => load.busy.clamp(0.0, 1.0),
             (None, _) => asked,
         }
     }

@@ -4,6 +4,7 @@ use foretrain_core::{Bytes, Nanos};
 
 use super::Setup;
 use super::gauge::{Gauge, Sample, Totals};
+use super::job::Job;
 use super::state::{Phase, Progress};
 
 /// What became of one job.
@@ -23,7 +24,7 @@ pub struct JobOutcome {
     pub waited: Nanos,
     /// Time on GPUs.
     pub on_gpus: Nanos,
-    /// GPU-seconds that it held.
+    /// GPU-seconds that it held; of a part of a GPU, that part.
     pub service: f64,
     /// How often it lost GPUs to others, was moved or resized, and met a failure.
     pub disturbed: [u32; 3],
@@ -85,12 +86,8 @@ impl Outcome {
         now: Nanos,
         gauge: Gauge,
     ) -> Self {
-        let jobs: Vec<JobOutcome> = setup
-            .jobs
-            .iter()
-            .zip(progress)
-            .map(|(job, state)| outcome(job.submit, state))
-            .collect();
+        let jobs: Vec<JobOutcome> =
+            setup.jobs.iter().zip(progress).map(|(job, state)| outcome(job, state)).collect();
         let begin = setup.jobs.iter().map(|job| job.submit).min().unwrap_or(Nanos::ZERO);
         let last = jobs.iter().filter_map(|job| job.finish).max();
         let count = |phase: Phase| jobs.iter().filter(|job| job.phase == phase).count();
@@ -169,13 +166,16 @@ impl Times {
             return Self::default();
         }
         let sum: i128 = sorted.iter().map(|time| i128::from(time.nanos())).sum();
-        let rank = |share: f64| sorted[((count as f64 * share) as usize).min(count - 1)];
+        let p99 = sorted[((count as f64 * 0.99) as usize).min(count - 1)];
+        let (low, high) = (sorted[(count - 1) / 2], sorted[count / 2]);
+        let median = low + (high - low).scale(0.5);
         let mean = Nanos::from_nanos((sum / count as i128) as i64);
-        Self { count, mean, median: rank(0.5), p99: rank(0.99) }
+        Self { count, mean, median, p99 }
     }
 }
 
-fn outcome(submit: Nanos, state: &Progress) -> JobOutcome {
+fn outcome(job: &Job, state: &Progress) -> JobOutcome {
+    let (submit, part) = (job.submit, job.part());
     JobOutcome {
         phase: state.phase,
         first_start: state.first_start,
@@ -186,7 +186,7 @@ fn outcome(submit: Nanos, state: &Progress) -> JobOutcome {
             .finish
             .map_or(state.waited, |finish| (finish - submit - state.on_gpus).clamp_positive()),
         on_gpus: state.on_gpus,
-        service: state.service,
+        service: state.service * part,
         disturbed: [state.preemptions, state.moves, state.failures],
     }
 }

@@ -74,6 +74,10 @@ pub(super) fn speed(
         Some(scaling) => scaling.speed_placed(&at.per_node(cluster), done),
         None => 1.0 / spread_factor(job, at, cluster),
     };
+    if let Share::Part(_) = job.share {
+        // It asked for its part and gets it: parts never add up to more than a GPU.
+        return alone;
+    }
     if let Some(slot) = at.slot {
         // Isolated from its neighbours; slower where the slice is less than it asked for.
         let busy = job.load().busy;

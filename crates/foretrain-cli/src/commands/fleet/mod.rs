@@ -10,7 +10,7 @@ pub(crate) mod sweep;
 pub(crate) mod synthesize;
 pub(crate) mod utilisation;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use foretrain::core::{InputError, Ledger};
 use foretrain::fleet::jobs::{Job, Kind, Table, TableOptions};
@@ -62,6 +62,35 @@ impl Source {
     }
 }
 
+/// Refuses to write what is read, or two things to one file.
+pub(crate) fn keep_inputs<'a>(
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+    outputs: impl IntoIterator<Item = Option<&'a Path>>,
+) -> Result<()> {
+    // A device may be both, as in --out /dev/stdout.
+    let same = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    let read: Vec<PathBuf> = inputs.into_iter().filter_map(|path| same(path)).collect();
+    let mut written: Vec<&Path> = Vec::new();
+    for path in outputs.into_iter().flatten() {
+        let itself = same(path);
+        if itself.is_some_and(|itself| read.contains(&itself)) {
+            return Err(InputError::new("it would be written over while it is read")
+                .in_file(path)
+                .hint("name another file for the answer")
+                .into());
+        }
+        let is_device = path.exists() && !path.is_file();
+        if written.contains(&path) && !is_device {
+            return Err(InputError::new("two answers would be written to it")
+                .in_file(path)
+                .hint("name a file for each")
+                .into());
+        }
+        written.push(path);
+    }
+    Ok(())
+}
+
 /// Whose steps to look at.
 #[derive(Debug)]
 pub(crate) enum Jobs {
@@ -71,6 +100,13 @@ pub(crate) enum Jobs {
 }
 
 impl Jobs {
+    fn files(&self) -> &[PathBuf] {
+        match self {
+            Self::Table(source) => &source.files,
+            Self::Pai2019 => &[],
+        }
+    }
+
     /// For people.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -84,6 +120,14 @@ impl Jobs {
 }
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+    let read = match options {
+        Options::Audit(options) => options.tables.files.as_slice(),
+        Options::Characterise(characterise::Options { jobs, .. })
+        | Options::Project(project::Options { jobs, .. })
+        | Options::Sweep(sweep::Options { jobs, .. }) => jobs.files(),
+        _ => &[],
+    };
+    keep_inputs(read, [output.file()])?;
     match options {
         Options::Audit(options) => audit::run(options, output),
         Options::Characterise(options) => characterise::run(options, output),

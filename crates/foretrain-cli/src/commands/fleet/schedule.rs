@@ -131,6 +131,9 @@ const TITLES: [&str; 14] = [
 ];
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+    let outputs = [options.plot.as_deref(), options.jobs.as_deref(), output.file()];
+    let inputs = options.source.files.iter().chain(&options.machines.table);
+    super::keep_inputs(inputs, outputs)?;
     let mut ledger = Ledger::new();
     let (cluster, exchange) = options.machines.cluster(&mut ledger)?;
     let predictor = options.predictor.as_deref().map(super::utilisation::read).transpose()?;
@@ -173,7 +176,8 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         text::fleet_schedule(&answer, &ledger, output.style())
     };
     output.answer(&text)?;
-    Ok(Answer::Yes)
+    let none = answer.results.iter().all(|result| result.table.finished == 0);
+    Ok(if none { Answer::No } else { Answer::Yes })
 }
 
 /// What became of each job, one line per job and policy. Times are seconds from the first submission.

@@ -115,3 +115,124 @@ fn mistakes_are_named() {
         "{error}"
     );
 }
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("jobs.csv");
+    let text = "job_id,submit_time,duration,num_gpus\na,0,100,8\n";
+    std::fs::write(&table, text).unwrap();
+    let path = table.to_str().unwrap();
+    let schedule = ["fleet", "schedule", path, "--nodes=1"];
+    let tries: [&[&str]; 4] = [
+        &[&schedule[..], &["--jobs", path]].concat(),
+        &[&schedule[..], &["--plot", path]].concat(),
+        &[&schedule[..], &["--out", path]].concat(),
+        &["fleet", "audit", path, "--out", path],
+    ];
+    for arguments in tries {
+        let said = run(arguments);
+        assert_eq!(said.code, 2, "{arguments:?}");
+        assert!(said.err.contains("written over"), "{}", said.err);
+    }
+    assert_eq!(std::fs::read_to_string(&table).unwrap(), text);
+    let both = folder.path().join("both");
+    let both = both.to_str().unwrap();
+    let said = run(&[&schedule[..], &["--jobs", both, "--plot", both]].concat());
+    assert!(said.code == 2 && said.err.contains("two answers"), "{}", said.err);
+}
+
+/// Four jobs on eight GPUs: a from 0 to 100, b from 100 to 300, c to 350, d to 360.
+fn four_jobs(folder: &std::path::Path) -> String {
+    let table = folder.join("four.csv");
+    let rows = "a,0,100,8\nb,10,200,4\nc,20,50,8\nd,30,10,4\n";
+    std::fs::write(&table, format!("job_id,submit_time,duration,num_gpus\n{rows}")).unwrap();
+    table.to_str().unwrap().to_owned()
+}
+
+fn first_policy(arguments: &[&str]) -> Value {
+    let document: Value = serde_json::from_str(&answer(arguments)).unwrap();
+    document["policies"][0].clone()
+}
+
+#[test]
+fn a_run_that_is_cut_counts_up_to_its_end_and_compares_no_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = four_jobs(folder.path());
+    let plain = ["fleet", "schedule", &table, "--nodes=1", "--runs=1", "--restart=0s", "--json"];
+    let cut = [&plain[..], &["--policy=fifo,srtf", "--until=90s"]].concat();
+    let document: Value = serde_json::from_str(&answer(&cut)).unwrap();
+    let fifo = &document["policies"][0];
+    assert_eq!(fifo["table"]["allocated"], 1.0, "{fifo}");
+    assert!(fifo["means"].get("completion_mean").is_none(), "{fifo}");
+    assert!(document["policies"][1]["savings"].is_null());
+    // Whole, the middle of 100, 290, 330 and 330 is 310.
+    let whole = first_policy(&[&plain[..], &["--policy=fifo"]].concat());
+    assert_eq!(whole["table"]["completion"]["median_ns"], 310_000_000_000_i64);
+}
+
+#[test]
+fn starting_up_is_not_computing() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = four_jobs(folder.path());
+    let run = first_policy(&[
+        "fleet",
+        "schedule",
+        &table,
+        "--nodes=1",
+        "--runs=1",
+        "--restart=1h",
+        "--json",
+        "--policy=fifo",
+    ]);
+    let computing = run["table"]["utilisation"].as_f64().unwrap();
+    let makespan = run["table"]["makespan_ns"].as_i64().unwrap() as f64 / 1e9;
+    // 800 + 800 + 400 + 40 GPU-seconds of work.
+    assert!((computing * 8.0 * makespan - 2_040.0).abs() < 1e-3, "{computing} {makespan}");
+}
+
+#[test]
+fn parts_of_a_gpu_run_under_every_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("parts.csv");
+    let rows = "a,0,10,0.5\nb,0,10,0.5\nc,0,10,0.3\nd,5,10,1\n";
+    std::fs::write(&table, format!("job_id,submit_time,duration,num_gpus\n{rows}")).unwrap();
+    let policies =
+        "fifo,best-fit,sjf,srtf,tiresias,themis,gandiva,horus,horus+,pollux,optimus,muri-s";
+    let arguments = [
+        "fleet",
+        "schedule",
+        table.to_str().unwrap(),
+        "--nodes=1",
+        "--runs=1",
+        "--restart=0s",
+        "--json",
+        "--policy",
+        policies,
+    ];
+    let document: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+    for policy in document["policies"].as_array().unwrap() {
+        assert_eq!(policy["table"]["finished"], 4, "{}", policy["name"]);
+    }
+    // Parts do not slow each other down.
+    assert_eq!(document["policies"][0]["table"]["makespan_ns"], 15_000_000_000_i64);
+}
+
+#[test]
+fn machines_that_fail_faster_than_jobs_work_end_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = four_jobs(folder.path());
+    let arguments = [
+        "fleet",
+        "schedule",
+        &table,
+        "--nodes=1",
+        "--runs=1",
+        "--policy=fifo",
+        "--mtbf=1s",
+        "--json",
+    ];
+    let said = run(&arguments);
+    assert_eq!(said.code, 1, "nothing finished: {}", said.err);
+    assert!(said.out.contains("\"unfinished\": 4"), "{}", said.out);
+}

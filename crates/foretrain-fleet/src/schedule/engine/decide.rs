@@ -1,5 +1,7 @@
 //! What a policy decided becomes what jobs do.
 
+use std::cmp::Reverse;
+
 use foretrain_core::Nanos;
 
 use super::super::Costs;
@@ -7,7 +9,7 @@ use super::super::job::JobId;
 use super::super::placement::Placement;
 use super::super::policy::Policy;
 use super::super::state::Phase;
-use super::{Engine, neighbours};
+use super::{Engine, Kind, neighbours};
 
 impl Engine<'_> {
     /// Asks the policy, and books what it changed.
@@ -29,13 +31,14 @@ impl Engine<'_> {
             touched.extend(was);
             touched.push(self.progress[id as usize].at.clone());
         }
-        for at in &touched {
-            self.gauge.settle(&self.occupancy, self.setup.cluster, at);
-        }
         if self.setup.costs.relaunch_all {
             for id in self.running.clone() {
                 self.start_up(id, self.setup.costs.restart);
+                touched.push(self.progress[id as usize].at.clone());
             }
+        }
+        for at in &touched {
+            self.settle(at);
         }
         let affected = if self.setup.costs.relaunch_all {
             self.running.clone()
@@ -87,5 +90,8 @@ impl Engine<'_> {
         let progress = &mut self.progress[id as usize];
         progress.count_to(self.now);
         progress.starting_until = progress.starting_until.max(self.now + cost);
+        if cost > Nanos::ZERO {
+            self.events.push(Reverse((progress.starting_until, Kind::Started(id))));
+        }
     }
 }

@@ -26,6 +26,7 @@ impl Engine<'_> {
         self.occupancy.set_up(self.setup.cluster, node, !up);
         self.gauge.node(&self.occupancy, self.setup.cluster, node);
         policy.machines_changed();
+        self.fruitless += 1;
         let next = self.nodes.next(node, !up, self.now);
         self.events.push(Reverse((next, Kind::Node(node))));
     }

@@ -32,6 +32,8 @@ use ticks::next_tick;
 enum Kind {
     /// A job reaches a point of its work: its end, or where its speed changes by itself.
     Point(JobId, u32),
+    /// A job has started up and begins to work.
+    Started(JobId),
     Node(u32),
 }
 
@@ -49,6 +51,8 @@ pub(super) struct Engine<'a> {
     gauge: Gauge,
     /// Jobs that are not done.
     left: usize,
+    /// How often machines failed or came back since a job last finished.
+    fruitless: u32,
     /// Reused between decisions.
     before: BTreeMap<JobId, Option<Placement>>,
 }
@@ -72,6 +76,7 @@ impl<'a> Engine<'a> {
             arrivals: order.into_iter().peekable(),
             events: BinaryHeap::new(),
             nodes,
+            fruitless: 0,
             before: BTreeMap::new(),
         }
     }
@@ -87,7 +92,8 @@ impl<'a> Engine<'a> {
         let mut tick = next_tick(rhythm, first);
         while self.left > 0 {
             let Some(time) = self.next_time(tick) else { break };
-            if self.setup.until.is_some_and(|until| time > until) {
+            if let Some(until) = self.setup.until.filter(|until| time > *until) {
+                self.advance(until.max(self.now));
                 break;
             }
             self.advance(time);
@@ -102,7 +108,8 @@ impl<'a> Engine<'a> {
             } else if rhythm == Rhythm::Events && happened {
                 self.decide(policy);
             }
-            if self.running.is_empty() && !self.waiting.is_empty() && self.is_stuck(tick) {
+            let stuck = self.running.is_empty() && !self.waiting.is_empty() && self.is_stuck(tick);
+            if stuck || self.fruitless > MOST_FRUITLESS {
                 break;
             }
         }
@@ -162,6 +169,10 @@ impl<'a> Engine<'a> {
                         happened |= self.reach(id, policy);
                     }
                 }
+                Kind::Started(id) => {
+                    let at = self.progress[id as usize].at.clone();
+                    self.settle(&at);
+                }
                 Kind::Node(node) => {
                     self.toggle(node, policy);
                     happened = true;
@@ -202,6 +213,7 @@ impl<'a> Engine<'a> {
         }
         progress.done = work;
         progress.finish = Some(self.now);
+        self.fruitless = 0;
         progress.phase = Phase::Done;
         progress.version += 1;
         let at = std::mem::take(&mut progress.at);
@@ -212,11 +224,21 @@ impl<'a> Engine<'a> {
         true
     }
 
+    /// Has the gauge look at the GPUs of a placement.
+    fn settle(&mut self, at: &Placement) {
+        let (jobs, progress, now) = (self.setup.jobs, &self.progress, self.now);
+        let working = |id: JobId| {
+            let starts = progress[id as usize].starting_until > now;
+            if starts { 0.0 } else { jobs[id as usize].utilisation() }
+        };
+        self.gauge.settle(&self.occupancy, self.setup.cluster, at, &working);
+    }
+
     /// Frees a job's GPUs; those that shared them go faster.
     fn vacate(&mut self, id: JobId, at: &Placement) {
         let (cluster, job) = (self.setup.cluster, self.job(id));
         self.occupancy.remove(cluster, id, job, at);
-        self.gauge.settle(&self.occupancy, cluster, at);
+        self.settle(at);
         for neighbour in neighbours(&self.occupancy, [at]) {
             self.refresh(neighbour);
         }
@@ -254,11 +276,20 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn outcome(self, policy: &dyn Policy) -> Outcome {
+    fn outcome(mut self, policy: &dyn Policy) -> Outcome {
+        for progress in &mut self.progress {
+            progress.count_to(self.now);
+            if progress.phase == Phase::Waiting {
+                progress.waited += self.now - progress.waiting_since;
+            }
+        }
         Outcome::new(policy.name(), self.setup, &self.progress, self.now, self.gauge)
     }
 }
 
+/// How often machines may fail or come back while no job finishes: where they fail faster than jobs
+/// work, nothing ever ends.
+const MOST_FRUITLESS: u32 = 100_000;
 /// How long a policy that is asked again may leave jobs waiting on an idle cluster.
 const PATIENCE: Nanos = Nanos::from_millis(30 * 24 * 3_600_000);
 

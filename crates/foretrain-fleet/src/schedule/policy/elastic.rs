@@ -22,6 +22,8 @@ pub struct Goodput {
     restart: f64,
     /// Most GPUs that each job has had: it may try twice as many next.
     tried: BTreeMap<JobId, u32>,
+    /// Whether jobs or machines came or went since the last decision.
+    stale: bool,
     fragments: Option<Fragments>,
 }
 
@@ -40,7 +42,7 @@ impl Goodput {
     /// A policy that chooses at every multiple of an interval.
     pub fn new(interval: Nanos, restart: Nanos) -> Self {
         let restart = restart.secs_f64();
-        Self { interval, restart, tried: BTreeMap::new(), fragments: None }
+        Self { interval, restart, tried: BTreeMap::new(), stale: false, fragments: None }
     }
 
     fn choices(&self, board: &Board<'_>, id: JobId, jobs: u32, unit: u32) -> Vec<Choice> {
@@ -72,7 +74,8 @@ impl Goodput {
         // A speed-up of one stands for one node's part of the cluster.
         let scale = cluster.nodes().len() as f64 / f64::from(cluster.gpus());
         let worth = |gpus: u32| {
-            let kept = if gpus == now { 1.0 } else { penalty };
+            // Who has nothing yet loses nothing by a change.
+            let kept = if gpus == now || now == 0 { 1.0 } else { penalty };
             -1.0 / (speed(gpus) / share * kept * scale + NOTHING)
         };
         let mut all = vec![Choice { gpus: 0, worth: -1.0 / NOTHING }];
@@ -148,8 +151,17 @@ impl Policy for Goodput {
         Rhythm::Every(self.interval)
     }
 
+    fn arrived(&mut self, _board: &Board<'_>, _id: JobId) {
+        self.stale = true;
+    }
+
     fn left(&mut self, id: JobId) {
         self.tried.remove(&id);
+        self.stale = true;
+    }
+
+    fn machines_changed(&mut self) {
+        self.stale = true;
     }
 
     fn decide(&mut self, board: &mut Board<'_>) {
@@ -159,6 +171,14 @@ impl Policy for Goodput {
             *tried = now.max(*tried);
         }
         let jobs: Vec<JobId> = board.waiting().union(board.running()).copied().collect();
+        let may_resize = |id: &JobId| {
+            let (least, most) = board.job(*id).sizes();
+            least < most
+        };
+        // Jobs of one size go on as they are until something happens.
+        if !std::mem::take(&mut self.stale) && !jobs.iter().any(may_resize) {
+            return;
+        }
         let sizes = self.sizes(board, &jobs);
         let fragments = fragments(&mut self.fragments, board);
         resize(board, &sizes, Placer::Consolidated, fragments);

@@ -1,12 +1,11 @@
 //! Packing and time slicing (Gandiva).
 
-use std::collections::BTreeMap;
-
 use foretrain_core::Nanos;
 
 use super::super::board::Board;
 use super::super::fragments::Fragments;
 use super::super::job::JobId;
+use super::super::placement::Placement;
 use super::packer::{Packer, PackingCost};
 use super::queue::fragments;
 use super::{Placer, Policy, Rhythm};
@@ -37,46 +36,77 @@ impl Gandiva {
         if let Some(at) = Placer::Consolidated.find(board, id, fragments) {
             return board.start(id, at).is_ok();
         }
+        // Parts and slices share GPUs among themselves only.
         let Some(at) = self.packer.find(board, id) else { return false };
         let wanted = board.job(id).utilisation();
         let room = |gpu: &u32| board.occupancy().gpu(*gpu).utilisation + wanted <= 1.0;
         at.gpus.iter().all(room) && board.start(id, at).is_ok()
     }
 
-    /// Gives those that wait the GPUs of jobs as large that ran for a slice, one for one, those that
-    /// ran longest first.
+    /// Gives those that wait the GPUs of jobs that ran for a slice, those that ran longest first: of one
+    /// as large if there is one, else of a larger one, else of as many smaller ones as it takes.
     fn turns(&mut self, board: &mut Board<'_>) {
         let now = board.now();
-        let mut ran: BTreeMap<u32, Vec<JobId>> = BTreeMap::new();
-        for &id in board.running() {
-            // Those that were started just now have no time yet, or an old one: they waited.
-            let start = board.progress(id).last_start.filter(|_| board.was_running(id));
-            if start.is_some_and(|start| now - start >= self.slice) {
-                ran.entry(board.job(id).gpus).or_default().push(id);
-            }
-        }
-        for jobs in ran.values_mut() {
-            // Taken from the end.
-            jobs.sort_by_key(|id| std::cmp::Reverse((board.progress(*id).last_start, *id)));
-        }
+        let mut ran: Vec<JobId> = board.running().iter().copied().collect();
+        // Those that were started just now have no time yet, or an old one: they waited.
+        ran.retain(|id| {
+            let start = board.progress(*id).last_start.filter(|_| board.was_running(*id));
+            start.is_some_and(|start| now - start >= self.slice)
+        });
+        ran.sort_by_key(|id| (board.progress(*id).last_start, *id));
         let mut gave_way = Vec::new();
         for id in std::mem::take(&mut self.queue) {
-            let oldest = ran.get_mut(&board.job(id).gpus).and_then(Vec::pop);
-            let Some(oldest) = oldest else {
-                self.queue.push(id);
-                continue;
-            };
-            let at = board.progress(oldest).at.clone();
-            board.stop(oldest);
-            if board.start(id, at.clone()).is_ok() {
-                gave_way.push(oldest);
-            } else {
-                // Of another kind or with too little memory; what ran goes on.
-                let _ = board.start(oldest, at);
-                self.queue.push(id);
+            let gone = if ran.is_empty() { None } else { self.turn(board, id, &ran) };
+            match gone {
+                Some(gone) => {
+                    ran.retain(|other| !gone.contains(other));
+                    gave_way.extend(gone);
+                }
+                None => self.queue.push(id),
             }
         }
         self.queue.extend(gave_way);
+    }
+
+    /// Starts a job in the place of others; those that gave way, if that worked.
+    fn turn(&mut self, board: &mut Board<'_>, id: JobId, ran: &[JobId]) -> Option<Vec<JobId>> {
+        let wanted = board.job(id).gpus;
+        let size = |other: &&JobId| board.job(**other).gpus;
+        let as_large = ran.iter().find(|other| size(other) == wanted);
+        let one = as_large.or_else(|| ran.iter().find(|other| size(other) > wanted));
+        let mut gone: Vec<JobId> = Vec::new();
+        match one {
+            Some(one) => gone.push(*one),
+            None => {
+                let mut freed = board.occupancy().idle_total();
+                for other in ran {
+                    if freed >= wanted {
+                        break;
+                    }
+                    freed += board.job(*other).gpus;
+                    gone.push(*other);
+                }
+                if freed < wanted {
+                    return None;
+                }
+            }
+        }
+        let places: Vec<Placement> =
+            gone.iter().map(|other| board.progress(*other).at.clone()).collect();
+        gone.iter().for_each(|other| board.stop(*other));
+        let fragments = fragments(&mut self.fragments, board);
+        let at = match as_large {
+            Some(_) => places.first().cloned(),
+            None => Placer::Consolidated.find(board, id, fragments),
+        };
+        if at.is_some_and(|at| board.start(id, at).is_ok()) {
+            return Some(gone);
+        }
+        // Of another kind, or scattered over nodes: what ran goes on.
+        for (other, at) in gone.into_iter().zip(places) {
+            let _ = board.start(other, at);
+        }
+        None
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::super::board::Board;
-use super::super::job::JobId;
+use super::super::fragments::Fragments;
+use super::super::job::{JobId, Share};
 use super::groups::Groups;
 use super::packer::{Packer, PackingCost};
-use super::{Policy, Rhythm};
+use super::queue::fragments;
+use super::{Placer, Policy, Rhythm};
 
 /// Jobs ahead in the queue among which the least busy goes first.
 const LOOK_AHEAD: usize = 5;
@@ -26,13 +28,14 @@ pub struct Horus {
     /// Whether a job could start now that could not at the last look: GPUs were freed, or it is new
     /// among the first of the queue.
     stale: bool,
+    fragments: Option<Fragments>,
 }
 
 impl Horus {
     /// One queue.
     pub fn new() -> Self {
         let packer = Packer::new(PackingCost::Horus);
-        Self { packer, groups: None, waiting: BTreeSet::new(), stale: false }
+        Self { packer, groups: None, waiting: BTreeSet::new(), stale: false, fragments: None }
     }
 
     /// So many queues of jobs that are alike (Horus+).
@@ -98,8 +101,13 @@ impl Policy for Horus {
         }
         loop {
             let next = self.next(board);
-            let start = |board: &mut Board<'_>, id: JobId| {
-                let at = self.packer.find(board, id)?;
+            let mut start = |board: &mut Board<'_>, id: JobId| {
+                let at = if board.job(id).share == Share::Whole {
+                    self.packer.find(board, id)?
+                } else {
+                    // Parts and slices share GPUs among themselves, by what they asked for.
+                    Placer::Consolidated.find(board, id, fragments(&mut self.fragments, board))?
+                };
                 board.start(id, at).ok()
             };
             let Some(started) = next.into_iter().find(|id| start(board, *id).is_some()) else {

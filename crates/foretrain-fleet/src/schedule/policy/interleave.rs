@@ -42,8 +42,8 @@ impl Interleave {
     }
 
     /// Jobs by size, each in order of rank: for every seat there is on an empty cluster, as many as
-    /// may share it.
-    fn chosen(&mut self, board: &mut Board<'_>) -> BTreeMap<u32, Vec<JobId>> {
+    /// may share it. And jobs that ask for less than a GPU.
+    fn chosen(&mut self, board: &mut Board<'_>) -> (BTreeMap<u32, Vec<JobId>>, Vec<JobId>) {
         let rank = |id: JobId| {
             if self.knows_durations {
                 board.expected_left(id) * f64::from(board.job(id).gpus)
@@ -54,6 +54,10 @@ impl Interleave {
         let all = board.waiting().union(board.running());
         let mut ranked: Vec<(f64, JobId)> = all.map(|id| (rank(*id), *id)).collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let whole = |id: &JobId| board.job(*id).share == Share::Whole;
+        // Parts and slices share GPUs among themselves, by what they asked for.
+        let single: Vec<JobId> = ranked.iter().map(|(_, id)| *id).filter(|id| !whole(id)).collect();
+        ranked.retain(|(_, id)| whole(id));
         let mut of_size: BTreeMap<u32, Vec<JobId>> = BTreeMap::new();
         for (_, id) in &ranked {
             of_size.entry(board.job(*id).gpus).or_default().push(*id);
@@ -76,7 +80,7 @@ impl Interleave {
         for (gpus, jobs) in &mut of_size {
             jobs.truncate(counts.get(gpus).copied().unwrap_or(0));
         }
-        of_size
+        (of_size, single)
     }
 }
 
@@ -154,7 +158,7 @@ impl Policy for Interleave {
         if !std::mem::take(&mut self.stale) {
             return;
         }
-        let chosen = self.chosen(board);
+        let (chosen, single) = self.chosen(board);
         let alone = |(gpus, ids): (&u32, &Vec<JobId>)| {
             let gpus = *gpus;
             ids.iter().map(move |id| (gpus, vec![*id])).collect::<Vec<_>>()
@@ -168,8 +172,12 @@ impl Policy for Interleave {
             let Some(at) = self.placer.find(board, group[0], fragments) else { continue };
             for id in group {
                 // Memory may forbid one of them; it waits.
-                let whole = board.job(id).share == Share::Whole;
-                let _ = whole && board.start(id, at.clone()).is_ok();
+                let _ = board.start(id, at.clone());
+            }
+        }
+        for id in single {
+            if let Some(at) = self.placer.find(board, id, fragments) {
+                let _ = board.start(id, at);
             }
         }
     }
