@@ -97,6 +97,11 @@ impl Grower<'_> {
         if rows.len() < 2 * least {
             return None;
         }
+        // Gathered once: every feature goes through them.
+        let ones: Vec<(f64, f64)> = rows
+            .iter()
+            .map(|&row| (self.weights[row] * self.left[row], self.weights[row]))
+            .collect();
         let all = self.sum(rows);
         let mut best: Option<Split> = None;
         let mut histogram: Vec<Sum> = Vec::new();
@@ -104,9 +109,11 @@ impl Grower<'_> {
         for (feature, Feature { cuts, bin }) in split_by {
             histogram.clear();
             histogram.resize(cuts.len() + 1, Sum::default());
-            for &row in rows {
+            for (&row, &(left, weight)) in rows.iter().zip(&ones) {
                 let sum = &mut histogram[usize::from(bin[row])];
-                *sum = sum.and(self.one(row));
+                sum.left += left;
+                sum.weight += weight;
+                sum.rows += 1;
             }
             let mut below = Sum::default();
             for (bin, &sum) in histogram[..cuts.len()].iter().enumerate() {
