@@ -37,6 +37,7 @@ use base::Base;
 pub use copies::BucketCopies;
 use given::{warn_about_roles, warn_about_unused};
 use notes::warn_about_answer;
+pub(crate) use layout::Layout;
 pub(crate) use origin::Origin;
 pub(crate) use ranks::Ranks;
 
