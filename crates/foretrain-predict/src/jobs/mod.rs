@@ -74,7 +74,7 @@ impl Asked<'_> {
     fn steps(&self) -> Figure<u64> {
         match self.steps {
             Some(steps) => Figure::new(steps, Basis::Given, ""),
-            None => Figure::missing("how long the job runs is not known: give --steps"),
+            None => Figure::missing("how long the job runs is not known: give --total-steps"),
         }
     }
 

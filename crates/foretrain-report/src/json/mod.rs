@@ -50,7 +50,7 @@ pub use fleet::{
     FleetAllocatedReport, FleetAuditReport, FleetCaseReport, FleetChangeReport,
     FleetCharacteriseReport, FleetClassTimeReport, FleetColumnReport, FleetCountReport,
     FleetDayReport, FleetDistributionsReport, FleetEdgeReport, FleetEdgeRunReport,
-    FleetEdgeServedReport, FleetEffectsReport, FleetFieldReport, FleetGainsReport, FleetGapReport,
+    FleetEdgeServedReport, FleetEffectsReport, FleetFeaturesJobReport, FleetFeaturesReport, FleetFieldReport, FleetFigureReport, FleetGainsReport, FleetGapReport,
     FleetGroupReport, FleetJobTimesReport, FleetJoinPeriodReport, FleetJoinReport,
     FleetMachineReport, FleetMachinesReport, FleetMeanReport, FleetMethodReport, FleetPeriodReport,
     FleetPointReport, FleetPolicyReport, FleetProfileReport, FleetProjectReport,
@@ -112,7 +112,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 28] = [
+pub const ANSWERS: [&str; 29] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -122,6 +122,7 @@ pub const ANSWERS: [&str; 28] = [
     "fleet-audit",
     "fleet-characterise",
     "fleet-edge",
+    "fleet-features",
     "fleet-project",
     "fleet-schedule",
     "fleet-share",
@@ -171,6 +172,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "fleet-project" => generator.into_root_schema_for::<FleetProjectReport>(),
         "fleet-sweep" => generator.into_root_schema_for::<FleetSweepReport>(),
         "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
+        "fleet-features" => generator.into_root_schema_for::<FleetFeaturesReport>(),
         "fleet-schedule" => generator.into_root_schema_for::<FleetScheduleReport>(),
         "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
         "hardware" => generator.into_root_schema_for::<HardwareReport>(),

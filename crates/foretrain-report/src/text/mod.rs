@@ -36,7 +36,7 @@ pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
 pub use estimate::{EstimateView, estimate};
 pub use fleet::{
-    fleet_audit, fleet_characterise, fleet_edge, fleet_project, fleet_schedule, fleet_share,
+    fleet_audit, fleet_characterise, fleet_edge, fleet_features, fleet_open, fleet_project, fleet_schedule, fleet_share,
     fleet_sweep,
 };
 pub use hardware::{

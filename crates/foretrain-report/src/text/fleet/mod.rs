@@ -113,7 +113,11 @@ mod tests {
     }
 }
 mod edge;
+mod features;
+mod open;
 mod share;
 
 pub use edge::fleet_edge;
+pub use features::fleet_features;
+pub use open::fleet_open;
 pub use share::fleet_share;
