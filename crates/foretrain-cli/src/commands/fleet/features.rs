@@ -63,8 +63,10 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     if options.known.name.is_some() && options.subjects.len() > 1 {
         return Err(InputError::new("one --name for several jobs").hint("name one job at a time").into());
     }
-    let on = options.on.as_deref();
-    let on = on.map(|name| catalogue(&options.hardware)?.cluster_or_file(name)).transpose()?;
+    let on = match &options.on {
+        Some(name) => Some(catalogue(&options.hardware)?.cluster_or_file(name)?),
+        None => None,
+    };
     let mut rows = Vec::new();
     for subject in &options.subjects {
         rows.push(features(subject, options, on.as_ref(), output)?);

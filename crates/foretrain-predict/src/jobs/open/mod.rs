@@ -8,7 +8,7 @@
 mod draw;
 
 use foretrain_core::{Bytes, InputError, Nanos, Result};
-use foretrain_fleet::jobs::{Class, Job, TrafficCounts};
+use foretrain_fleet::jobs::{Class, Features, Job, TrafficCounts};
 use foretrain_fleet::pai::{Hardware, Overlap, Refusal, Step, Work};
 use foretrain_graph::StepGraph;
 use foretrain_plan::{Optimiser, Precision};
@@ -47,7 +47,7 @@ pub struct Opened {
     pub scale: Option<f64>,
     /// Gradients of a replica.
     pub gradients: Figure<Bytes>,
-    /// The model whose features took the place of missing ones.
+    /// The model that features are of which the row does not hold.
     pub model: Option<String>,
 }
 
@@ -103,7 +103,7 @@ fn missing(job: &Job) -> Vec<&'static str> {
     .collect()
 }
 
-/// A row without features of a model that is known by name gets the model's.
+/// A row that lacks features of a model that is known by name gets the model's.
 fn complete(job: &Job, terms: &Terms) -> Result<(Job, Option<String>)> {
     let missing = missing(job);
     if missing.is_empty() {
@@ -144,8 +144,26 @@ fn complete(job: &Job, terms: &Terms) -> Result<(Job, Option<String>)> {
         on: None,
     };
     let row = of_model(&model, &asked)?;
-    let completed = Job { features: row.features(), ..job.clone() };
-    Ok((completed, Some(model.name)))
+    let features = filled(&job.features, &row.features());
+    Ok((Job { features, ..job.clone() }, Some(model.name)))
+}
+
+/// What a row holds, and for the rest what a model has.
+fn filled(row: &Features, model: &Features) -> Features {
+    let counts = if row.traffic.is_some() { row.traffic_counts } else { model.traffic_counts };
+    Features {
+        class: row.class.or(model.class),
+        medium: row.medium,
+        cnodes: row.cnodes.or(model.cnodes),
+        flops: row.flops.or(model.flops),
+        memory_access: row.memory_access.or(model.memory_access),
+        input: row.input.or(model.input),
+        traffic: row.traffic.or(model.traffic),
+        traffic_counts: counts,
+        dense_weights: row.dense_weights.or(model.dense_weights),
+        embedding_weights: row.embedding_weights.or(model.embedding_weights),
+        embedding_touched: row.embedding_touched.or(model.embedding_touched),
+    }
 }
 
 fn refused(job: &Job, refusal: Refusal) -> InputError {

@@ -86,6 +86,14 @@ fn a_known_model_takes_the_place_of_missing_features() {
 }
 
 #[test]
+fn what_a_row_holds_stays() {
+    let features = Features { memory_access: None, ..resnet().features };
+    let opened = open(&Job { features, ..resnet() }, "t", &terms()).unwrap();
+    assert_eq!(opened.work.flops, Flops::new(1.56e12));
+    assert!(opened.work.memory_access > Bytes::new(20_000_000_000));
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let hints = |job: &Job| {
         let error = open(job, "t", &terms()).unwrap_err();
@@ -99,6 +107,6 @@ fn what_is_missing_is_named() {
     let no_batch = Job { model: "resnet-50".into(), ..empty };
     assert!(hints(&no_batch).1.contains("foretrain estimate resnet-50 --on"));
     let features = Features { input: None, ..resnet().features };
-    let (said, _) = hints(&Job { features, ..resnet() });
+    let (said, _) = hints(&Job { features, model: String::new(), ..resnet() });
     assert!(said.ends_with("has no input_bytes"), "{said}");
 }

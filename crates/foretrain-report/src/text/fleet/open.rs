@@ -16,7 +16,7 @@ pub fn fleet_open(opened: &Opened, style: TextStyle) -> String {
     sheet.heading(&format!("A step of one replica: job {}", opened.id));
     sheet.field("class", &format!("{}, cNodes: {}", work.class.name(), work.cnodes));
     if let Some(model) = &opened.model {
-        sheet.field("features", &format!("of {model}, since the row does not hold them all"));
+        sheet.field("features", &format!("those that the row lacks are of {model}"));
     }
     let parts = [
         ("input", work.input.to_string(), step.input),
