@@ -36,8 +36,8 @@ use crate::roles::GivenRole;
 use base::Base;
 pub use copies::BucketCopies;
 use given::{warn_about_roles, warn_about_unused};
-use notes::warn_about_answer;
 pub(crate) use layout::Layout;
+use notes::warn_about_answer;
 pub(crate) use origin::Origin;
 pub(crate) use ranks::Ranks;
 

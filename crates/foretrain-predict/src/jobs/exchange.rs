@@ -35,9 +35,10 @@ pub(super) fn traffic(class: Class, cnodes: u32, of: &Exchanged) -> (Bytes, &'st
             sparse + sparse,
             "gradients sent and parameters received; of embeddings the rows of the step",
         ),
-        Class::AllReduceLocal | Class::AllReduceCluster => {
-            (times(whole, 2.0 * ring(cnodes)), "ring: 2 (n-1)/n of the gradients sent, and received")
-        }
+        Class::AllReduceLocal | Class::AllReduceCluster => (
+            times(whole, 2.0 * ring(cnodes)),
+            "ring: 2 (n-1)/n of the gradients sent, and received",
+        ),
         Class::Pearl => (
             times(sparse, 2.0 * ring(cnodes)),
             "ring: 2 (n-1)/n of the dense gradients and of the step's embedding rows sent, and received",

@@ -101,7 +101,9 @@ fn input(graph: &StepGraph) -> Figure<Bytes> {
         .collect();
     let sizes: Option<Vec<Bytes>> = copies.iter().map(|&id| graph.node(id).bytes).collect();
     match sizes {
-        _ if copies.is_empty() => Figure::missing("no copies from the host were recorded"),
+        _ if copies.is_empty() => {
+            Figure::missing("no copies from the host were recorded in a step")
+        }
         None => Figure::missing("copies from the host were recorded without their size"),
         Some(sizes) => {
             let how = format!("copies from the host: {}", sizes.len());
@@ -129,9 +131,10 @@ fn traffic(graph: &StepGraph, layout: &Layout) -> (Figure<Bytes>, Bytes) {
     for (id, kind, role, ranks) in collectives(graph, layout) {
         let one_way = matches!(kind, CollectiveKind::Send | CollectiveKind::Recv);
         let directions = if one_way { 1.0 } else { 2.0 };
-        let bytes = graph.node(id).bytes.map(|bytes| {
-            Bytes::from_f64(bytes.as_f64() * bus_factor(kind, ranks) * directions)
-        });
+        let bytes = graph
+            .node(id)
+            .bytes
+            .map(|bytes| Bytes::from_f64(bytes.as_f64() * bus_factor(kind, ranks) * directions));
         if !role.grows() {
             other += bytes.unwrap_or_default();
             continue;

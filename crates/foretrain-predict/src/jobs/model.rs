@@ -51,14 +51,17 @@ pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
     let samples = format!("{batch} samples, {} products", precision.compute.as_str());
     let update = update(model.parameters(), &training);
     let (weights, state) = with_state(&training);
-    let estimate = asked.on.map(|_| estimate(model, &training, &software, &layout, asked)).transpose()?;
+    let estimate =
+        asked.on.map(|_| estimate(model, &training, &software, &layout, asked)).transpose()?;
     let not_on = || "a description has no device: give --on".to_owned();
     let of_table = |bytes, how: &str| match tables.elements {
         0 => Figure::new(Bytes::ZERO, Basis::Model, "the model has no embedding table"),
         _ => Figure::new(bytes, Basis::Model, how),
     };
     let mut notes = model.assumptions.clone();
-    if matches!(class.value, Some(Class::AllReduceLocal | Class::AllReduceCluster)) && tables.elements > 0 {
+    if matches!(class.value, Some(Class::AllReduceLocal | Class::AllReduceCluster))
+        && tables.elements > 0
+    {
         notes.push("all-reduce exchanges the gradients of whole embedding tables, as PyTorch does unless they are sparse".into());
     }
     Ok(JobFeatures {
@@ -167,7 +170,9 @@ impl StepWork {
 
     fn add(&mut self, work: &Work, repeat: f64) {
         match work {
-            Work::Kernel { operation, times, .. } => self.kernel(operation, repeat * f64::from(*times)),
+            Work::Kernel { operation, times, .. } => {
+                self.kernel(operation, repeat * f64::from(*times))
+            }
             Work::Beside { kernels, .. } => {
                 kernels.iter().for_each(|(operation, _)| self.kernel(operation, repeat));
             }
@@ -187,9 +192,8 @@ impl StepWork {
 fn update(parameters: u64, training: &Training) -> Bytes {
     let Precision { gradients, weights, master, moments, .. } = training.precision;
     let bits = |dtype: DType| u64::from(dtype.bits());
-    let changed = bits(weights)
-        + master.map_or(0, bits)
-        + training.optimiser.moments() * bits(moments);
+    let changed =
+        bits(weights) + master.map_or(0, bits) + training.optimiser.moments() * bits(moments);
     let each = (bits(gradients) + 2 * changed) as f64 / 8.0;
     Bytes::from_f64(parameters as f64 * each)
 }
@@ -263,7 +267,11 @@ fn input(model: &Model, training: &Training) -> Figure<Bytes> {
         }
         Sample::Fixed => {
             let first = model.blocks.first().and_then(|block| {
-                let op = block.layer.ops.iter().find(|op| !matches!(op.kind, OpKind::Embedding { .. }))?;
+                let op = block
+                    .layer
+                    .ops
+                    .iter()
+                    .find(|op| !matches!(op.kind, OpKind::Embedding { .. }))?;
                 Some(model.sample.positions(block.layer.tokens, None) * numbers_in(op)?)
             });
             let ids = Tables::of(model, training).lookups;

@@ -71,7 +71,10 @@ fn row(
         notes.push("attention is counted as if every query saw every key: the recording does not tell the mask".into());
     }
     if ranks > 1 {
-        notes.push(format!("rank {} has the median step of {ranks} and stands for all", recording.rank()));
+        notes.push(format!(
+            "rank {} has the median step of {ranks} and stands for all",
+            recording.rank()
+        ));
     }
     let Weights { dense, embedding, touched } = match counted.tables {
         Tables { count: 0, .. } => Weights::without_tables(read.gradients, asked.optimiser),

@@ -141,21 +141,35 @@ impl JobFeatures {
         let numbers = [
             (("cnodes", cnodes, self.cnodes.basis), &self.cnodes.how),
             (("batch", self.batch.value.map(|n| n as f64), self.batch.basis), &self.batch.how),
-            (("flops", self.flops.value.map(|f| f.get().round()), self.flops.basis), &self.flops.how),
+            (
+                ("flops", self.flops.value.map(|f| f.get().round()), self.flops.basis),
+                &self.flops.how,
+            ),
             (bytes("memory_access_bytes", &self.memory_access), &self.memory_access.how),
             (bytes("input_bytes", &self.input), &self.input.how),
             (traffic, &self.traffic.how),
             (bytes("dense_weight_bytes", &self.dense_weights), &self.dense_weights.how),
             (bytes("embedding_weight_bytes", &self.embedding_weights), &self.embedding_weights.how),
-            (bytes("embedding_touched_bytes", &self.embedding_touched), &self.embedding_touched.how),
+            (
+                bytes("embedding_touched_bytes", &self.embedding_touched),
+                &self.embedding_touched.how,
+            ),
             (("gpus", cnodes, self.cnodes.basis), &self.cnodes.how),
             (("steps", self.steps.value.map(|n| n as f64), self.steps.basis), &self.steps.how),
             (
-                ("step_time_ms", self.step_time.value.map(|t| t.nanos() as f64 / 1e6), self.step_time.basis),
+                (
+                    "step_time_ms",
+                    self.step_time.value.map(|t| t.nanos() as f64 / 1e6),
+                    self.step_time.basis,
+                ),
                 &self.step_time.how,
             ),
             (
-                ("utilisation", self.utilisation.value.map(|u| (u * 1e4).round() / 1e4), self.utilisation.basis),
+                (
+                    "utilisation",
+                    self.utilisation.value.map(|u| (u * 1e4).round() / 1e4),
+                    self.utilisation.basis,
+                ),
                 &self.utilisation.how,
             ),
             (bytes("gpu_memory_bytes", &self.gpu_memory), &self.gpu_memory.how),
@@ -163,7 +177,12 @@ impl JobFeatures {
         let mut cells = Vec::from(named);
         cells.extend([origin, class]);
         for ((column, value, basis), how) in numbers {
-            cells.push(Cell { column, value: value.map_or(Value::Empty, Value::Number), basis, how });
+            cells.push(Cell {
+                column,
+                value: value.map_or(Value::Empty, Value::Number),
+                basis,
+                how,
+            });
             if column == "weight_traffic_bytes" {
                 cells.push(counts.clone());
             }

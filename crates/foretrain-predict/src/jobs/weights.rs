@@ -16,7 +16,8 @@ pub(super) struct Weights {
 impl Weights {
     /// Where no look-up was recorded.
     pub(super) fn without_tables(gradients: Figure<Bytes>, optimiser: Optimiser) -> Self {
-        let none = |what: &str| Figure::missing(format!("no look-up in an embedding table, so {what}"));
+        let none =
+            |what: &str| Figure::missing(format!("no look-up in an embedding table, so {what}"));
         Self {
             dense: with_state(gradients, optimiser),
             embedding: none("no table is told apart"),

@@ -8,9 +8,7 @@ use foretrain::graph::StepGraph;
 use foretrain::hardware::Cluster;
 use foretrain::ingest::{FileKind, discover};
 use foretrain::plan::{Optimiser, Precision};
-use foretrain::predict::jobs::{
-    Asked, JobFeatures, of_graphs, of_model, of_recordings, to_csv,
-};
+use foretrain::predict::jobs::{Asked, JobFeatures, of_graphs, of_model, of_recordings, to_csv};
 use foretrain::report::json::{self, FleetFeaturesReport};
 use foretrain::report::text;
 
@@ -61,7 +59,9 @@ pub(crate) enum Destination {
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     if options.known.name.is_some() && options.subjects.len() > 1 {
-        return Err(InputError::new("one --name for several jobs").hint("name one job at a time").into());
+        return Err(InputError::new("one --name for several jobs")
+            .hint("name one job at a time")
+            .into());
     }
     let on = match &options.on {
         Some(name) => Some(catalogue(&options.hardware)?.cluster_or_file(name)?),
@@ -98,7 +98,8 @@ fn say_missing(rows: &[JobFeatures], output: &Output) {
         ["class", "flops", "memory_access_bytes", "input_bytes", "weight_traffic_bytes"];
     for row in rows {
         for cell in row.cells() {
-            if cell.value == foretrain::predict::jobs::Value::Empty && NEEDED.contains(&cell.column) {
+            if cell.value == foretrain::predict::jobs::Value::Empty && NEEDED.contains(&cell.column)
+            {
                 output.note(&format!("note: {}: {} is empty: {}", row.id, cell.column, cell.how));
             }
         }
@@ -192,7 +193,8 @@ fn stem(subject: &str) -> String {
     let name = Path::new(subject).file_name().unwrap_or(subject.as_ref());
     let name = name.to_string_lossy();
     let endings = [".gz", ".zst", ".json", ".parquet", ".et", ".pt.trace"];
-    let stem = endings.iter().fold(&*name, |name, ending| name.strip_suffix(ending).unwrap_or(name));
+    let stem =
+        endings.iter().fold(&*name, |name, ending| name.strip_suffix(ending).unwrap_or(name));
     stem.to_owned()
 }
 
@@ -217,7 +219,11 @@ fn append(rows: &[JobFeatures], path: &Path, output: &Output) -> Result<()> {
             .into());
     };
     write_file(path, text.as_bytes())?;
-    output.note(&format!("wrote {}: {} more", path.display(), text::units::counted(rows.len(), "row")));
+    output.note(&format!(
+        "wrote {}: {} more",
+        path.display(),
+        text::units::counted(rows.len(), "row")
+    ));
     Ok(())
 }
 

@@ -22,8 +22,11 @@ fn a_recording_is_counted() {
     assert_eq!((&job["job"], &job["source"]), (&"ddp-tiny".into(), &"recording".into()));
     assert_eq!(figure(job, "class")["word"], "AllReduce-Local");
     // Two ranks: what one sends and receives is twice the gradients, that is their weights.
-    let (sent, weights) = (number(job, "weight_traffic_bytes"), number(job, "dense_weight_bytes")
-        + figure(job, "embedding_weight_bytes")["value"].as_f64().unwrap_or(0.0));
+    let (sent, weights) = (
+        number(job, "weight_traffic_bytes"),
+        number(job, "dense_weight_bytes")
+            + figure(job, "embedding_weight_bytes")["value"].as_f64().unwrap_or(0.0),
+    );
     assert!((weights / (1.5 * sent) - 1.0).abs() < 0.01, "{sent} {weights}");
     assert!((0.0..=1.0).contains(&number(job, "utilisation")));
 }
@@ -32,8 +35,14 @@ fn a_recording_is_counted() {
 #[test]
 fn a_model_has_the_figures_that_the_study_had() {
     let arguments = [
-        "fleet", "features", "resnet-50", "--batch=64", "--cnodes=8", "--precision=fp32",
-        "--optimizer=momentum", "--explain",
+        "fleet",
+        "features",
+        "resnet-50",
+        "--batch=64",
+        "--cnodes=8",
+        "--precision=fp32",
+        "--optimizer=momentum",
+        "--explain",
     ];
     let (page, found) = page("fleet-features", &arguments);
     insta::assert_snapshot!("fleet_features_model", page);

@@ -13,12 +13,7 @@ const PIECES: u64 = 16;
 const PARTS: u64 = 3;
 
 /// The step of one replica. Parts take `scale` times the characterised time.
-pub(super) fn graph(
-    work: &Work,
-    step: &Step,
-    scale: f64,
-    gradients: Option<Bytes>,
-) -> StepGraph {
+pub(super) fn graph(work: &Work, step: &Step, scale: f64, gradients: Option<Bytes>) -> StepGraph {
     let mut line = StepLine::new();
     line.launch(&Task {
         kind: NodeKind::Copy,
@@ -27,8 +22,9 @@ pub(super) fn graph(
     });
     let all = PARTS * PIECES;
     let mut compute = Dealt::new(step.flops.scale(scale), all);
-    let mut memory = Dealt::new(step.memory.scale(scale), all);
-    let mut moved = Whole::new(work.memory_access.get(), all);
+    // The update is a piece of its own: it is what waits for an exchange.
+    let mut memory = Dealt::new(step.memory.scale(scale), all + 1);
+    let mut moved = Whole::new(work.memory_access.get(), all + 1);
     let mut ready = Whole::new(gradients.map_or(0, Bytes::get), PIECES);
     let flops = work.flops.get() / all as f64;
     for piece in 0..all {
@@ -41,13 +37,19 @@ pub(super) fn graph(
         let completes = phase == Phase::Backward && (piece - PIECES) % 2 == 1;
         let gradient = (completes && gradients.is_some()).then(|| Bytes::new(ready.next()));
         let task = Task::kernel("memory-bound", phase, memory.next());
-        line.launch(&Task { gradient, ..task });
-        if let Some((id, graph)) = line.last() {
-            let bytes = i64::try_from(moved.next()).unwrap_or(i64::MAX);
-            graph.node_attributes.set_i64(well_known::BYTES_MOVED, id.index(), bytes);
-        }
+        moves(&mut line, &Task { gradient, ..task }, moved.next());
     }
+    let update = Task::kernel("memory-bound: update", Phase::Optimizer, memory.next());
+    moves(&mut line, &update, moved.next());
     line.close()
+}
+
+fn moves(line: &mut StepLine, task: &Task<'_>, bytes: u64) {
+    line.launch(task);
+    if let Some((id, graph)) = line.last() {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        graph.node_attributes.set_i64(well_known::BYTES_MOVED, id.index(), bytes);
+    }
 }
 
 /// A whole number in equal parts, of which none is lost.

@@ -58,8 +58,8 @@ pub struct Opened {
 pub fn open(job: &Job, table: &str, terms: &Terms) -> Result<Opened> {
     let (job, model) = complete(job, terms)?;
     let hardware = &terms.hardware;
-    let work = Work::of(&job, hardware, terms.traffic_counts)
-        .map_err(|refusal| refused(&job, refusal))?;
+    let work =
+        Work::of(&job, hardware, terms.traffic_counts).map_err(|refusal| refused(&job, refusal))?;
     let step = Step::of(&work, hardware);
     let gradients = found_gradients(&work, terms.optimiser);
     let scale = scale(&job, &step);
@@ -184,10 +184,11 @@ fn refused(job: &Job, refusal: Refusal) -> InputError {
 
 /// Gradients by what is exchanged; of a job on one GPU by its weights.
 fn found_gradients(work: &Work, optimiser: Optimiser) -> Figure<Bytes> {
-    if let Some(bytes) = gradients(work.class, work.cnodes, work.traffic)
-        .filter(|bytes| *bytes > Bytes::ZERO)
+    if let Some(bytes) =
+        gradients(work.class, work.cnodes, work.traffic).filter(|bytes| *bytes > Bytes::ZERO)
     {
-        let how = format!("by the weight traffic of {} over {} cNodes", work.class.name(), work.cnodes);
+        let how =
+            format!("by the weight traffic of {} over {} cNodes", work.class.name(), work.cnodes);
         return Figure::new(bytes, Basis::Inferred, how);
     }
     let copies = 1 + optimiser.moments();
@@ -200,7 +201,9 @@ fn found_gradients(work: &Work, optimiser: Optimiser) -> Figure<Bytes> {
             );
             Figure::new(bytes, Basis::Assumed, how)
         }
-        None => Figure::missing("neither traffic nor weights tell them: give predict --gradient-bytes"),
+        None => {
+            Figure::missing("neither traffic nor weights tell them: give predict --gradient-bytes")
+        }
     }
 }
 

@@ -41,8 +41,10 @@ pub(super) struct Counted {
 /// Counts one step.
 pub(super) fn count(recording: &Recording, step: &Step) -> Counted {
     let trace = &recording.trace;
-    let results = Results::of(operators(recording, step).map(|row| (name(trace, row), operands(trace, row))));
-    let mut counting = Counting { recording, results, seen: FxHashSet::default(), found: Counted::default() };
+    let results =
+        Results::of(operators(recording, step).map(|row| (name(trace, row), operands(trace, row))));
+    let mut counting =
+        Counting { recording, results, seen: FxHashSet::default(), found: Counted::default() };
     for (row, nanos) in work(recording, step) {
         counting.add(row, nanos);
     }
@@ -63,7 +65,8 @@ fn operators<'a>(recording: &'a Recording, step: &'a Step) -> impl Iterator<Item
     let trace = &recording.trace;
     let rows = recording.index.threads.iter().flat_map(|thread| thread.rows.iter().copied());
     rows.filter(move |&row| {
-        trace.category[row as usize] == Category::CpuOp && begins_in(trace.start[row as usize], step)
+        trace.category[row as usize] == Category::CpuOp
+            && begins_in(trace.start[row as usize], step)
     })
 }
 
@@ -76,7 +79,8 @@ fn begins_in(at: Nanos, step: &Step) -> bool {
 fn work(recording: &Recording, step: &Step) -> Vec<(u32, f64)> {
     let (trace, index) = (&recording.trace, &recording.index);
     let found = &recording.collectives;
-    let others: FxHashSet<u32> = found.ops.iter().chain(&found.unclassified).map(|op| op.row).collect();
+    let others: FxHashSet<u32> =
+        found.ops.iter().chain(&found.unclassified).map(|op| op.row).collect();
     let timed = |row: u32| (row, trace.duration[row as usize].nanos().max(1) as f64);
     if !index.streams.is_empty() {
         let launched = |row: u32| match index.launch[row as usize] {

@@ -38,8 +38,20 @@ fn shrinks(name: &str) -> bool {
         && (name.contains("pool")
             || matches!(
                 name,
-                "sum" | "mean" | "norm" | "linalg_vector_norm" | "any" | "all" | "max" | "min"
-                    | "amax" | "amin" | "argmax" | "argmin" | "nll_loss_forward" | "mse_loss"
+                "sum"
+                    | "mean"
+                    | "norm"
+                    | "linalg_vector_norm"
+                    | "any"
+                    | "all"
+                    | "max"
+                    | "min"
+                    | "amax"
+                    | "amin"
+                    | "argmax"
+                    | "argmin"
+                    | "nll_loss_forward"
+                    | "mse_loss"
             ))
 }
 

@@ -16,7 +16,11 @@ pub(super) struct Operand {
 impl Operand {
     /// Numbers in it.
     pub(super) fn elements(&self) -> u64 {
-        if self.shape.is_empty() { 0 } else { self.shape.iter().fold(1, |n, &x| n.saturating_mul(x)) }
+        if self.shape.is_empty() {
+            0
+        } else {
+            self.shape.iter().fold(1, |n, &x| n.saturating_mul(x))
+        }
     }
 
     /// Its size; nothing for what is no tensor.

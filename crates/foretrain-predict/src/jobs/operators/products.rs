@@ -37,12 +37,10 @@ pub(super) enum Product {
 impl Product {
     /// The operator of this name, without `aten::`.
     pub(super) fn named(name: &str) -> Option<Self> {
-        let attention = |first, heads_first, backward| {
-            Some(Self::Attention { first, heads_first, backward })
-        };
-        let gradients = |result, data, count| {
-            Some(Self::ConvolutionGradients { result, data, count })
-        };
+        let attention =
+            |first, heads_first, backward| Some(Self::Attention { first, heads_first, backward });
+        let gradients =
+            |result, data, count| Some(Self::ConvolutionGradients { result, data, count });
         match name {
             "mm" | "bmm" | "matmul" | "_scaled_mm" => Some(Self::Matrices(0, 1)),
             "addmm" | "addmm_" | "baddbmm" | "baddbmm_" => Some(Self::Matrices(1, 2)),
@@ -52,7 +50,8 @@ impl Product {
                 Some(Self::Convolution)
             }
             "convolution_backward" => gradients(0, 1, 2),
-            "cudnn_convolution_backward" | "miopen_convolution_backward"
+            "cudnn_convolution_backward"
+            | "miopen_convolution_backward"
             | "mkldnn_convolution_backward" => gradients(1, 0, 2),
             "scaled_dot_product_attention"
             | "_scaled_dot_product_flash_attention"
@@ -142,7 +141,8 @@ impl Results {
     pub(super) fn of<'a>(operators: impl Iterator<Item = (&'a str, Vec<Operand>)>) -> Self {
         let mut all = Self::default();
         for (name, inputs) in operators {
-            let Some(Product::ConvolutionGradients { result, data, .. }) = Product::named(name) else {
+            let Some(Product::ConvolutionGradients { result, data, .. }) = Product::named(name)
+            else {
                 continue;
             };
             if let (Some(result), Some(data), Some(filter)) =

@@ -44,18 +44,16 @@ fn features_of(job: &FleetFeaturesJobReport, sheet: &mut Sheet) {
 
 /// Name and value in the units of people.
 fn shown(figure: &FleetFigureReport) -> (String, String) {
-    let name = figure.column.replace('_', " ");
-    let bytes = name.strip_suffix(" bytes").map(str::to_owned);
-    let Some(value) = figure.value else {
-        return (bytes.unwrap_or(name), figure.word.clone().unwrap_or_default());
+    let title = figure.column.replace('_', " ");
+    let (name, say): (&str, fn(f64) -> String) = match title.as_str() {
+        "flops" => ("FLOPs", |flops| format!("{} G", significant(flops / 1e9, 4))),
+        "step time ms" => ("step time", |ms| Nanos::from_nanos_f64(ms * 1e6).to_string()),
+        "utilisation" => ("utilisation", percent),
+        title => match title.strip_suffix(" bytes") {
+            Some(name) => (name, |bytes| Bytes::from_f64(bytes).to_string()),
+            None => (title, |number| number.to_string()),
+        },
     };
-    if let Some(name) = bytes {
-        return (name, Bytes::from_f64(value).to_string());
-    }
-    match name.as_str() {
-        "step time ms" => ("step time".into(), Nanos::from_nanos_f64(value * 1e6).to_string()),
-        "utilisation" => (name, percent(value)),
-        "flops" => ("FLOPs".into(), format!("{} G", significant(value / 1e9, 4))),
-        _ => (name, value.to_string()),
-    }
+    let word = || figure.word.clone().unwrap_or_default();
+    (name.to_owned(), figure.value.map_or_else(word, say))
 }

@@ -37,7 +37,8 @@ pub fn fleet_open(opened: &Opened, style: TextStyle) -> String {
     };
     sheet.field("times", &timed);
     let gradients = &opened.gradients;
-    let size = gradients.value.map_or_else(|| "unknown".to_owned(), |bytes: Bytes| bytes.to_string());
+    let size =
+        gradients.value.map_or_else(|| "unknown".to_owned(), |bytes: Bytes| bytes.to_string());
     sheet.field("gradients", &format!("{size}, {}", gradients.how));
     sheet.finish()
 }
