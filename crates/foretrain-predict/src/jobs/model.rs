@@ -49,7 +49,8 @@ pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
     let (bytes, how) =
         spread.map_or((Bytes::ZERO, ""), |(class, cnodes)| traffic(class, cnodes, &exchanged));
     let samples = format!("{batch} samples, {} products", precision.compute.as_str());
-    let update = update(model.parameters(), &training);
+    let updated = if exchanges_rows(class.value) { tables.touched } else { tables.elements };
+    let update = update(dense.saturating_add(updated), &training);
     let (weights, state) = with_state(&training);
     let estimate =
         asked.on.map(|_| estimate(model, &training, &software, &layout, asked)).transpose()?;
@@ -186,6 +187,11 @@ impl StepWork {
             _ => self.flops += times * operation.flops().get(),
         }
     }
+}
+
+/// Whether only looked-up rows of tables have gradients.
+const fn exchanges_rows(class: Option<Class>) -> bool {
+    matches!(class, Some(Class::OneWorkerManyGpus | Class::PsWorker | Class::Pearl))
 }
 
 /// The update reads gradients, and reads and writes what it changes.

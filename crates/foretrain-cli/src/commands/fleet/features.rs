@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn jobs_are_named_by_files_without_their_endings() {
-        assert_eq!(stem("runs/vit.pt.trace.json.gz"), "vit.pt.trace");
+        assert_eq!(stem("runs/vit.pt.trace.json.gz"), "vit");
         assert_eq!(stem("runs/step.parquet"), "step");
         assert_eq!(stem("resnet-50"), "resnet-50");
     }
