@@ -212,7 +212,7 @@ fn with_state(training: &Training) -> (u64, String) {
     let all = bytes(weights) + master.map_or(0, bytes) + count * bytes(moments);
     let copy = master.map_or(String::new(), |master| format!(", a copy in {}", master.as_str()));
     let state = format!(
-        "{all} B each: {}{copy}, {count} moments of {}",
+        "{all} B each: {}{copy}, moments of {}: {count}",
         weights.as_str(),
         training.optimiser.as_str()
     );

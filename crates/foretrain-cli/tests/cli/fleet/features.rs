@@ -84,7 +84,15 @@ fn rows_are_put_behind_others_and_understood() {
 
 #[test]
 fn a_device_gives_a_model_its_times() {
-    let arguments = ["fleet", "features", "bert-base", "--batch=8", "--on=dgx-1-v100", "--json"];
+    let arguments = [
+        "fleet",
+        "features",
+        "bert-base",
+        "--batch=8",
+        "--precision=fp32",
+        "--on=dgx-1-v100",
+        "--json",
+    ];
     let found: Value = serde_json::from_str(&answer(&arguments)).unwrap();
     for column in ["step_time_ms", "utilisation", "gpu_memory_bytes"] {
         let found = figure(&found["jobs"][0], column);
