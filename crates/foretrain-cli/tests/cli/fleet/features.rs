@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::page;
-use crate::support::{TINY, answer, complaint, run, text, write};
+use crate::support::{TINY, answer, complaint, root, run, text, write};
 
 fn figure<'a>(job: &'a Value, column: &str) -> &'a Value {
     let figures = job["figures"].as_array().expect("figures");
@@ -115,4 +115,32 @@ fn mistakes_are_said_in_a_sentence() {
         let found = complaint(&[&["fleet", "features"], arguments].concat(), home.path());
         assert!(found.contains(said), "{found}");
     }
+}
+
+/// A public trace of ResNet-18 at 512 samples in bf16 counts what the architecture says.
+#[test]
+fn a_recorded_model_and_its_description_agree() {
+    let data = std::env::var_os("FORETRAIN_DATA")
+        .map_or_else(|| root().join("../shared/data"), std::path::PathBuf::from);
+    let trace = data.join(
+        "traces/AMD-AGI+TraceLens/tests/traces/mi300/ddp_resnet18_no_pool/train_resnet18.json.gz",
+    );
+    if !trace.exists() {
+        println!("skipped: no public traces (set FORETRAIN_DATA)");
+        return;
+    }
+    let job = |subject: &str| -> Value {
+        let arguments = ["fleet", "features", subject, "--batch=512", "--json"];
+        let document: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+        document["jobs"][0].clone()
+    };
+    let (recorded, described) = (job(text(&trace)), job("resnet-18"));
+    for (column, within) in [("flops", 0.001), ("memory_access_bytes", 0.15)] {
+        let ratio = number(&recorded, column) / number(&described, column);
+        assert!((ratio - 1.0).abs() < within, "{column}: {ratio}");
+        assert_eq!(figure(&recorded, column)["basis"], "counted");
+    }
+    // Gradients are bf16 in the recording: two bytes, three times.
+    let parameters = number(&recorded, "dense_weight_bytes") / 6.0;
+    assert!((parameters / 11.69e6 - 1.0).abs() < 0.001, "{parameters}");
 }

@@ -37,7 +37,10 @@ fn a_row_is_predicted_at_any_size() {
     }
     let inspected = answer(&["inspect", text(&graph)]);
     assert!(inspected.contains("gradient"), "{inspected}");
-    assert_eq!(run(&["whatif", text(&graph), "--change", "batch x2"]).code, 0);
+    assert_eq!(
+        run(&["whatif", text(&graph), "--on=dgx-1-v100", "--gpus=8", "--change", "batch x2"]).code,
+        0
+    );
 }
 
 #[test]
