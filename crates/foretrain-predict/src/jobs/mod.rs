@@ -14,6 +14,7 @@ mod recording;
 mod row;
 mod weights;
 
+use foretrain_core::Bytes;
 use foretrain_fleet::jobs::Class;
 use foretrain_graph::StepGraph;
 use foretrain_hardware::Cluster;
@@ -24,6 +25,7 @@ pub use model::of_model;
 pub use recording::of_recordings;
 pub use row::{Cell, JobFeatures, Origin, Value, to_csv};
 
+use exchange::{Exchanged, traffic};
 use graph::Read;
 use weights::Weights;
 
@@ -62,6 +64,23 @@ impl Asked<'_> {
             Some(cnodes) => Figure::new(cnodes, Basis::Given, ""),
             None => Figure::new(found, Basis::Measured, "ranks of the job"),
         }
+    }
+
+    /// As recorded, unless one replica was recorded and more are asked for: then what the class makes
+    /// them exchange of its gradients.
+    fn traffic(&self, read: &Read, class: &Figure<Class>, cnodes: &Figure<u32>) -> Figure<Bytes> {
+        let (Some(class), Some(cnodes)) = (class.value, cnodes.value) else {
+            return read.traffic.clone();
+        };
+        if read.world_size > read.replica_size || cnodes <= read.world_size {
+            return read.traffic.clone();
+        }
+        let Some(gradients) = read.gradients.value else {
+            return Figure::missing("one replica was recorded, and not what gradients it has");
+        };
+        let exchanged = Exchanged { dense: gradients, ..Exchanged::default() };
+        let (bytes, how) = traffic(class, cnodes, &exchanged);
+        Figure::new(bytes, Basis::Inferred, format!("one replica was recorded; {how}"))
     }
 
     fn batch(&self, why_not: &str) -> Figure<u64> {
@@ -111,20 +130,22 @@ pub fn of_graphs(graphs: &[StepGraph], asked: &Asked<'_>) -> foretrain_core::Res
     if graphs.len() > 1 {
         read.notes.push(format!("rank {} stands for all {}", graph.meta.rank, graphs.len()));
     }
+    let cnodes = asked.cnodes(read.world_size);
+    let class = asked.class(&cnodes, read.replica_size);
+    let traffic = asked.traffic(&read, &class, &cnodes);
     let Weights { dense, embedding, touched } =
         Weights::without_tables(read.gradients, asked.optimiser);
-    let cnodes = asked.cnodes(read.world_size);
     Ok(JobFeatures {
         id: asked.id.clone(),
         origin: Origin::Graph,
         model: asked.model.clone().unwrap_or_default(),
-        class: asked.class(&cnodes, read.replica_size),
+        class,
         cnodes,
         batch: asked.batch("the graph does not tell the batch: give --batch"),
         flops: read.flops,
         memory_access: read.memory_access,
         input: read.input,
-        traffic: read.traffic,
+        traffic,
         dense_weights: dense,
         embedding_weights: embedding,
         embedding_touched: touched,

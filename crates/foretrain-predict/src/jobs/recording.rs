@@ -53,14 +53,14 @@ pub fn of_recordings(recordings: &[Recording], asked: &Asked<'_>) -> Result<JobF
 }
 
 fn row(
-    read: Read,
+    mut read: Read,
     counted: &Counted,
     utilisation: Figure<f64>,
     ranks: usize,
     recording: &Recording,
     asked: &Asked<'_>,
 ) -> JobFeatures {
-    let mut notes = read.notes;
+    let mut notes = std::mem::take(&mut read.notes);
     let unknown = match recording.trace.meta.has_shapes || counted.tables.count > 0 {
         true => "their operators' shapes are not recorded",
         false => "shapes were not recorded (record_shapes=True)",
@@ -76,22 +76,24 @@ fn row(
             recording.rank()
         ));
     }
+    let cnodes = asked.cnodes(read.world_size);
+    let class = asked.class(&cnodes, read.replica_size);
+    let traffic = asked.traffic(&read, &class, &cnodes);
     let Weights { dense, embedding, touched } = match counted.tables {
         Tables { count: 0, .. } => Weights::without_tables(read.gradients, asked.optimiser),
         tables => weights::recorded(read.gradients, tables, asked.optimiser),
     };
-    let cnodes = asked.cnodes(read.world_size);
     JobFeatures {
         id: asked.id.clone(),
         origin: Origin::Recording,
         model: asked.model.clone().unwrap_or_default(),
-        class: asked.class(&cnodes, read.replica_size),
+        class,
         cnodes,
         batch: asked.batch("the recording does not tell the batch: give --batch"),
         flops: flops.map(Flops::new),
         memory_access: memory.map(Bytes::from_f64),
         input: read.input,
-        traffic: read.traffic,
+        traffic,
         dense_weights: dense,
         embedding_weights: embedding,
         embedding_touched: touched,

@@ -192,7 +192,7 @@ fn is_recording(subject: &str) -> bool {
 fn stem(subject: &str) -> String {
     let name = Path::new(subject).file_name().unwrap_or(subject.as_ref());
     let name = name.to_string_lossy();
-    let endings = [".gz", ".zst", ".json", ".parquet", ".et", ".pt.trace"];
+    let endings = [".gz", ".zst", ".json", ".parquet", ".graph", ".et", ".pt.trace"];
     let stem =
         endings.iter().fold(&*name, |name, ending| name.strip_suffix(ending).unwrap_or(name));
     stem.to_owned()

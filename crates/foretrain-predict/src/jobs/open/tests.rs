@@ -55,6 +55,7 @@ fn a_row_that_was_opened_is_read_again_as_it_was() {
     assert!((flops / 1.56e12 - 1.0).abs() < 1e-9, "{flops}");
     assert_eq!(row.memory_access.value, job.features.memory_access);
     assert_eq!(row.input.value, job.features.input);
+    assert_eq!(row.traffic.value, job.features.traffic);
     assert_eq!(row.dense_weights.value, Some(Bytes::new(204_000_000)));
     assert_eq!(row.step_time.value, Some(opened.time));
 }
