@@ -172,7 +172,7 @@ impl StepWork {
     fn add(&mut self, work: &Work, repeat: f64) {
         match work {
             Work::Kernel { operation, times, .. } => {
-                self.kernel(operation, repeat * f64::from(*times))
+                self.kernel(operation, repeat * f64::from(*times));
             }
             Work::Beside { kernels, .. } => {
                 kernels.iter().for_each(|(operation, _)| self.kernel(operation, repeat));
