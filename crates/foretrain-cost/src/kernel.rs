@@ -33,6 +33,9 @@ pub enum KernelClass {
 
 /// Word in a kernel's or operator's lower-case name, and the class it tells. First match wins.
 const WORDS: &[(&str, KernelClass)] = &[
+    // The library of embedding tables multiplies no matrices on devices, whatever its name.
+    ("fbgemm_gpu", KernelClass::Indexing),
+    ("split_embedding", KernelClass::Indexing),
     ("attention", KernelClass::Attention),
     ("fmha", KernelClass::Attention),
     ("flash", KernelClass::Attention),

@@ -18,6 +18,7 @@ use crate::recording::Recording;
 use crate::replay::{marked_step, run, step_marks};
 
 pub use communication::{CollectiveRow, Communication};
+pub(crate) use device::activity;
 pub use device::{Activity, DeviceActivity};
 pub use ranks::{RankAmongOthers, RankRelation, Together};
 pub use steps::{StepPattern, StepTime, StepTimes};

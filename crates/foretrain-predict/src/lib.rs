@@ -9,6 +9,7 @@ mod devices;
 pub mod inspect;
 pub mod inspect_graph;
 pub mod interference;
+pub mod jobs;
 mod joint;
 pub mod kernels;
 pub mod plan;

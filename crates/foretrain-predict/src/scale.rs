@@ -36,6 +36,7 @@ use crate::roles::GivenRole;
 use base::Base;
 pub use copies::BucketCopies;
 use given::{warn_about_roles, warn_about_unused};
+pub(crate) use layout::Layout;
 use notes::warn_about_answer;
 pub(crate) use origin::Origin;
 pub(crate) use ranks::Ranks;

@@ -1,11 +1,9 @@
 //! A step's graph from a profile and measured times.
 
 use foretrain_core::{Bytes, DType, InputError, Nanos, Result};
-use foretrain_graph::attributes::well_known;
-use foretrain_graph::{
-    Edge, EdgeKind, Node, NodeId, NodeKind, Phase, QueueId, QueueKind, StepGraph,
-};
+use foretrain_graph::{Phase, StepGraph};
 
+use crate::line::{StepLine, Task};
 use crate::profile::Profile;
 
 /// Times of a step without synchronisation.
@@ -43,25 +41,26 @@ pub fn step_graph(profile: &Profile, times: &StepTimes, dtype: DType) -> Result<
     if [times.forward, times.backward, times.optimiser].iter().any(|time| *time < Nanos::ZERO) {
         return Err(InputError::new("a pass cannot take negative time"));
     }
-    let mut line = Line::new();
+    let mut line = StepLine::new();
     let mut shares = Shares::new(times.forward, work);
     for layer in &profile.layers {
         let time = shares.next(layer.forward.get());
-        line.launch(&layer.name, Phase::Forward, time, None);
+        line.launch(&Task::kernel(&layer.name, Phase::Forward, time));
     }
     let mut shares = Shares::new(times.backward, work);
     for layer in profile.layers.iter().rev() {
         let mut time = shares.next(layer.forward.get());
         for tensor in layer.tensors.iter().rev() {
             let bytes = Bytes::new(dtype.bytes_of(tensor.elements));
-            line.launch(&layer.name, Phase::Backward, std::mem::take(&mut time), Some(bytes));
+            let kernel = Task::kernel(&layer.name, Phase::Backward, std::mem::take(&mut time));
+            line.launch(&Task { gradient: Some(bytes), ..kernel });
         }
         if time > Nanos::ZERO {
-            line.launch(&layer.name, Phase::Backward, time, None);
+            line.launch(&Task::kernel(&layer.name, Phase::Backward, time));
         }
     }
     if times.optimiser > Nanos::ZERO {
-        line.launch("optimiser", Phase::Optimizer, times.optimiser, None);
+        line.launch(&Task::kernel("optimiser", Phase::Optimizer, times.optimiser));
     }
     Ok(line.close())
 }
@@ -87,80 +86,11 @@ impl Shares {
     }
 }
 
-/// Kernels one after the other, and the calls that launch them.
-struct Line {
-    graph: StepGraph,
-    thread: QueueId,
-    stream: QueueId,
-    at: Nanos,
-    ends: Option<(Pair, Pair)>,
-}
-
-/// A call and its kernel.
-#[derive(Clone, Copy)]
-struct Pair {
-    call: NodeId,
-    kernel: NodeId,
-}
-
-impl Line {
-    fn new() -> Self {
-        let mut graph = StepGraph::new();
-        let thread = graph.add_queue("main", QueueKind::Thread);
-        let stream = graph.add_queue("stream", QueueKind::Stream);
-        Self { graph, thread, stream, at: Nanos::ZERO, ends: None }
-    }
-
-    /// As if the host waited for each kernel in the recording: a gradient's call ends when the
-    /// gradient is ready.
-    fn launch(&mut self, layer: &str, phase: Phase, time: Nanos, gradient: Option<Bytes>) {
-        let name = self.graph.names.intern(layer);
-        let start = self.at;
-        self.at += time;
-        let module = if phase == Phase::Optimizer { foretrain_core::NameId::EMPTY } else { name };
-        let of = |kind, queue, work| Node { phase, module, ..Node::new(kind, name, queue, work) };
-        let call = self.graph.add_node(of(NodeKind::HostSegment, self.thread, Nanos::ZERO));
-        let kernel = self.graph.add_node(of(NodeKind::Kernel, self.stream, time));
-        let recorded = [(call, self.at, Nanos::ZERO), (kernel, start, time)];
-        let attributes = &mut self.graph.node_attributes;
-        for (id, start, time) in recorded {
-            attributes.set_i64(well_known::RECORDED_START, id.index(), start.nanos());
-            attributes.set_i64(well_known::RECORDED_DURATION, id.index(), time.nanos());
-        }
-        if let Some(bytes) = gradient {
-            let bytes = i64::try_from(bytes.get()).unwrap_or(i64::MAX);
-            attributes.set_i64(well_known::GRADIENT_BYTES, call.index(), bytes);
-        }
-        self.graph.add_edge(Edge::new(call, kernel, EdgeKind::Launch));
-        let pair = Pair { call, kernel };
-        let first = match self.ends {
-            Some((first, last)) => {
-                self.follow(last, pair, 0);
-                first
-            }
-            None => pair,
-        };
-        self.ends = Some((first, pair));
-    }
-
-    fn follow(&mut self, before: Pair, after: Pair, distance: u16) {
-        let calls = Edge::new(before.call, after.call, EdgeKind::ThreadOrder);
-        let kernels = Edge::new(before.kernel, after.kernel, EdgeKind::StreamOrder);
-        for edge in [calls, kernels] {
-            self.graph.add_edge(edge.with_distance(distance));
-        }
-    }
-
-    fn close(mut self) -> StepGraph {
-        if let Some((first, last)) = self.ends {
-            self.follow(last, first, 1);
-        }
-        self.graph
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use foretrain_graph::NodeId;
+    use foretrain_graph::attributes::well_known;
+
     use super::*;
 
     fn profile(name: &str) -> Profile {

@@ -22,6 +22,7 @@ mod graph;
 pub mod hugging_face;
 mod library;
 mod limits;
+pub mod line;
 mod load;
 pub mod model;
 pub mod onnx;

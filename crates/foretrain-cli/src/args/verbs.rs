@@ -96,7 +96,11 @@ pub(super) enum Verb {
 impl Verb {
     /// Whether --out names something else than where the answer goes.
     pub(super) fn keeps_a_file(&self) -> bool {
-        matches!(self, Self::Calibrate(_))
+        match self {
+            Self::Calibrate(_) => true,
+            Self::Fleet(fleet) => fleet.keeps_a_file(),
+            _ => false,
+        }
     }
 }
 

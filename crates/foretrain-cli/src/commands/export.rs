@@ -64,7 +64,7 @@ fn lowest_rank(files: &[GraphFile], path: &Path, output: &Output) -> Result<()> 
     save(&file.graph, &what, path, output)
 }
 
-pub(super) fn save(graph: &StepGraph, what: &str, path: &Path, output: &Output) -> Result<()> {
+pub(crate) fn save(graph: &StepGraph, what: &str, path: &Path, output: &Output) -> Result<()> {
     let bytes = graph.to_file_bytes().map_err(|error| error.in_file(path))?;
     write_file(path, &bytes)?;
     output.note(&format!(

@@ -27,9 +27,18 @@ fn help_texts() {
         let page = answer(&["varuna", verb, "--help"]);
         insta::assert_snapshot!(format!("help_varuna_{verb}"), page);
     }
-    for verb in
-        ["audit", "characterise", "project", "sweep", "synthesize", "schedule", "share", "edge"]
-    {
+    for verb in [
+        "audit",
+        "characterise",
+        "project",
+        "sweep",
+        "synthesize",
+        "features",
+        "open",
+        "schedule",
+        "share",
+        "edge",
+    ] {
         let page = answer(&["fleet", verb, "--help"]);
         insta::assert_snapshot!(format!("help_fleet_{verb}"), page);
     }

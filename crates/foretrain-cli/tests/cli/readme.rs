@@ -46,7 +46,7 @@ fn the_books_pages_are_true() {
     check("docs/estimate.md", 2);
     check("docs/plan.md", 2);
     check("docs/models.md", 1);
-    check("docs/fleet.md", 4);
+    check("docs/fleet.md", 7);
     check("docs/layer-sharing.md", 2);
     check("docs/scheduling.md", 1);
     check("docs/utilisation.md", 1);

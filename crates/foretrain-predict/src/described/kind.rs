@@ -97,7 +97,7 @@ fn is_reduction(name: &str) -> bool {
 }
 
 /// What moves no data: other shapes of the same memory, and memory that is not yet written.
-pub(super) fn is_view(name: &str) -> bool {
+pub(crate) fn is_view(name: &str) -> bool {
     let name = name.trim_start_matches("aten::");
     const VIEWS: [&str; 40] = [
         "view",

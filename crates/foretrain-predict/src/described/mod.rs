@@ -19,6 +19,7 @@ use foretrain_ingest::execution_trace::Operator;
 use foretrain_ingest::{FileKind, discover, read_operators};
 use foretrain_workload::model::{Model, Sample};
 
+pub(crate) use kind::is_view;
 use walk::Pass;
 
 /// The model that `wanted` names: a PyTorch execution trace, plain or packed, or whatever

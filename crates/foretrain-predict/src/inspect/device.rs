@@ -88,7 +88,7 @@ pub(super) fn span(recording: &Recording) -> ((Nanos, Nanos), usize) {
     ((first, last), rows.len() - dense.len())
 }
 
-pub(super) fn activity(recording: &Recording, span: (Nanos, Nanos)) -> DeviceActivity {
+pub(crate) fn activity(recording: &Recording, span: (Nanos, Nanos)) -> DeviceActivity {
     if recording.ledger.count("graph-launch-without-kernels") > 0 {
         return DeviceActivity::NotMeasurable;
     }

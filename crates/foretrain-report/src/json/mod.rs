@@ -50,18 +50,18 @@ pub use fleet::{
     FleetAllocatedReport, FleetAuditReport, FleetCaseReport, FleetChangeReport,
     FleetCharacteriseReport, FleetClassTimeReport, FleetColumnReport, FleetCountReport,
     FleetDayReport, FleetDistributionsReport, FleetEdgeReport, FleetEdgeRunReport,
-    FleetEdgeServedReport, FleetEffectsReport, FleetFeatureReport, FleetFieldReport,
-    FleetGainsReport, FleetGapReport, FleetGroupReport, FleetIntervalReport, FleetJobTimesReport,
-    FleetJoinPeriodReport, FleetJoinReport, FleetMachineReport, FleetMachinesReport,
-    FleetMeanReport, FleetMethodReport, FleetPeriodReport, FleetPointReport, FleetPolicyReport,
-    FleetProfileReport, FleetProjectReport, FleetProjectionReport, FleetReasonReport,
-    FleetResourceReport, FleetResourceShareReport, FleetRowsReport, FleetRunReport,
-    FleetSampleReport, FleetSavingsReport, FleetScheduleReport, FleetShareGroupReport,
-    FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport, FleetShareReport,
-    FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport, FleetSpreadReport,
-    FleetSweepReport, FleetTableReport, FleetTimesReport, FleetUnexplainedReport,
-    FleetUtilisationPredictReport, FleetUtilisationReport, FleetUtilisationSplitReport,
-    FleetWeightedReport, SharePlan,
+    FleetEdgeServedReport, FleetEffectsReport, FleetFeatureReport, FleetFeaturesJobReport,
+    FleetFeaturesReport, FleetFieldReport, FleetFigureReport, FleetGainsReport, FleetGapReport,
+    FleetGroupReport, FleetIntervalReport, FleetJobTimesReport, FleetJoinPeriodReport,
+    FleetJoinReport, FleetMachineReport, FleetMachinesReport, FleetMeanReport, FleetMethodReport,
+    FleetPeriodReport, FleetPointReport, FleetPolicyReport, FleetProfileReport, FleetProjectReport,
+    FleetProjectionReport, FleetReasonReport, FleetResourceReport, FleetResourceShareReport,
+    FleetRowsReport, FleetRunReport, FleetSampleReport, FleetSavingsReport, FleetScheduleReport,
+    FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport,
+    FleetShareReport, FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport,
+    FleetSpreadReport, FleetSweepReport, FleetTableReport, FleetTimesReport,
+    FleetUnexplainedReport, FleetUtilisationPredictReport, FleetUtilisationReport,
+    FleetUtilisationSplitReport, FleetWeightedReport, SharePlan,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -114,7 +114,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 30] = [
+pub const ANSWERS: [&str; 31] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -124,6 +124,7 @@ pub const ANSWERS: [&str; 30] = [
     "fleet-audit",
     "fleet-characterise",
     "fleet-edge",
+    "fleet-features",
     "fleet-project",
     "fleet-schedule",
     "fleet-share",
@@ -175,6 +176,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "fleet-project" => generator.into_root_schema_for::<FleetProjectReport>(),
         "fleet-sweep" => generator.into_root_schema_for::<FleetSweepReport>(),
         "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
+        "fleet-features" => generator.into_root_schema_for::<FleetFeaturesReport>(),
         "fleet-schedule" => generator.into_root_schema_for::<FleetScheduleReport>(),
         "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
         "fleet-utilisation" => generator.into_root_schema_for::<FleetUtilisationReport>(),

@@ -36,8 +36,8 @@ pub use collective_log::collective_logs;
 pub use collectives::{CollectivesView, collectives};
 pub use estimate::{EstimateView, estimate};
 pub use fleet::{
-    fleet_audit, fleet_characterise, fleet_edge, fleet_project, fleet_schedule, fleet_share,
-    fleet_sweep, fleet_utilisation, fleet_utilisation_predict,
+    fleet_audit, fleet_characterise, fleet_edge, fleet_features, fleet_open, fleet_project,
+    fleet_schedule, fleet_share, fleet_sweep, fleet_utilisation, fleet_utilisation_predict,
 };
 pub use hardware::{
     hardware_cluster, hardware_clusters, hardware_device, hardware_devices, hardware_nodes,

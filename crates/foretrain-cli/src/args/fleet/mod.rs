@@ -1,7 +1,9 @@
 //! The arguments of `fleet`.
 
 mod edge;
+mod features;
 mod machine;
+mod open;
 mod schedule;
 mod share;
 mod steps;
@@ -34,6 +36,10 @@ enum FleetAction {
     Sweep(SweepArgs),
     /// Draw a made-up table of jobs with the published shares of a fleet.
     Synthesize(SynthesizeArgs),
+    /// Make rows of the feature table of jobs at hand: recordings, graphs, models.
+    Features(Box<features::FeaturesArgs>),
+    /// Make a step of a row that predict, whatif and inspect read.
+    Open(Box<open::OpenArgs>),
     /// Play the jobs on a cluster under several schedulers, and compare what comes of it.
     Schedule(Box<schedule::ScheduleArgs>),
     /// Show which layers models could hold in common, what that saves, and what retraining would
@@ -56,6 +62,13 @@ struct AuditArgs {
     tables: Tables,
 }
 
+impl Fleet {
+    /// Whether --out names something else than where the answer goes.
+    pub(super) const fn keeps_a_file(&self) -> bool {
+        matches!(self.action, FleetAction::Open(_))
+    }
+}
+
 impl From<Fleet> for Options {
     fn from(args: Fleet) -> Self {
         match args.action {
@@ -64,6 +77,8 @@ impl From<Fleet> for Options {
             FleetAction::Project(args) => Self::Project(args.into()),
             FleetAction::Sweep(args) => Self::Sweep(args.into()),
             FleetAction::Synthesize(args) => Self::Synthesize(args.into()),
+            FleetAction::Features(args) => Self::Features(Box::new((*args).into())),
+            FleetAction::Open(args) => Self::Open(Box::new((*args).into())),
             FleetAction::Schedule(args) => Self::Schedule(Box::new((*args).into())),
             FleetAction::Share(args) => Self::Share(args.into()),
             FleetAction::Edge(args) => Self::Edge(args.into()),

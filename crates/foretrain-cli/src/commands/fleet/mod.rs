@@ -3,6 +3,8 @@
 pub(crate) mod audit;
 pub(crate) mod characterise;
 pub(crate) mod edge;
+pub(crate) mod features;
+pub(crate) mod open;
 pub(crate) mod project;
 pub(crate) mod schedule;
 pub(crate) mod share;
@@ -27,6 +29,8 @@ pub(crate) enum Options {
     Project(project::Options),
     Sweep(sweep::Options),
     Synthesize(synthesize::Options),
+    Features(Box<features::Options>),
+    Open(Box<open::Options>),
     Schedule(Box<schedule::Options>),
     Share(share::Options),
     Edge(edge::Options),
@@ -134,6 +138,8 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         Options::Project(options) => project::run(options, output),
         Options::Sweep(options) => sweep::run(options, output),
         Options::Synthesize(options) => synthesize::run(options, output),
+        Options::Features(options) => features::run(options, output),
+        Options::Open(options) => open::run(options, output),
         Options::Schedule(options) => schedule::run(options, output),
         Options::Share(options) => share::run(options, output),
         Options::Edge(options) => edge::run(options, output),

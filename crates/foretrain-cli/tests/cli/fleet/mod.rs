@@ -1,6 +1,8 @@
 //! `fleet`: pages, schemas, mistakes.
 
 mod audit;
+mod features;
+mod open;
 mod schedule;
 mod share;
 mod steps;

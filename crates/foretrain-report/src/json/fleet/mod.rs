@@ -22,11 +22,13 @@ pub use moved::{
 };
 pub use steps::{FleetMethodReport, FleetResourceReport, FleetRowsReport};
 mod edge;
+mod features;
 mod schedule;
 mod share;
 mod utilisation;
 
 pub use edge::{FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport};
+pub use features::{FleetFeaturesJobReport, FleetFeaturesReport, FleetFigureReport};
 pub use schedule::{
     FleetJobTimesReport, FleetMeanReport, FleetPolicyReport, FleetRunReport, FleetSampleReport,
     FleetSavingsReport, FleetScheduleReport,

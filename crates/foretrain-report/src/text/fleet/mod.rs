@@ -113,9 +113,13 @@ mod tests {
     }
 }
 mod edge;
+mod features;
+mod open;
 mod share;
 mod utilisation;
 
 pub use edge::fleet_edge;
+pub use features::fleet_features;
+pub use open::fleet_open;
 pub use share::fleet_share;
 pub use utilisation::{fleet_utilisation, fleet_utilisation_predict};

@@ -1,0 +1,146 @@
+//! Jobs at hand as rows of the feature table.
+
+use serde_json::Value;
+
+use super::page;
+use crate::support::{TINY, answer, complaint, root, run, text, write};
+
+fn figure<'a>(job: &'a Value, column: &str) -> &'a Value {
+    let figures = job["figures"].as_array().expect("figures");
+    figures.iter().find(|figure| figure["column"] == column).expect("the column")
+}
+
+fn number(job: &Value, column: &str) -> f64 {
+    figure(job, column)["value"].as_f64().unwrap_or_else(|| panic!("{column}"))
+}
+
+#[test]
+fn a_recording_is_counted() {
+    let (page, found) = page("fleet-features", &["fleet", "features", TINY, "--explain"]);
+    insta::assert_snapshot!("fleet_features_recording", page);
+    let job = &found["jobs"][0];
+    assert_eq!((&job["job"], &job["source"]), (&"ddp-tiny".into(), &"recording".into()));
+    assert_eq!(figure(job, "class")["word"], "AllReduce-Local");
+    // Two ranks: what one sends and receives is twice the gradients, that is their weights.
+    let (sent, weights) = (
+        number(job, "weight_traffic_bytes"),
+        number(job, "dense_weight_bytes")
+            + figure(job, "embedding_weight_bytes")["value"].as_f64().unwrap_or(0.0),
+    );
+    assert!((weights / (1.5 * sent) - 1.0).abs() < 0.01, "{sent} {weights}");
+    assert!((0.0..=1.0).contains(&number(job, "utilisation")));
+}
+
+/// ResNet-50 at 64 samples, beside what was recalled of the study.
+#[test]
+fn a_model_has_the_figures_that_the_study_had() {
+    let arguments = [
+        "fleet",
+        "features",
+        "resnet-50",
+        "--batch=64",
+        "--cnodes=8",
+        "--precision=fp32",
+        "--optimizer=momentum",
+        "--explain",
+    ];
+    let (page, found) = page("fleet-features", &arguments);
+    insta::assert_snapshot!("fleet_features_model", page);
+    let job = &found["jobs"][0];
+    for (column, recalled, within) in [
+        ("flops", 1.56e12, 0.01),
+        ("input_bytes", 38e6, 0.02),
+        ("weight_traffic_bytes", 357e6, 0.01),
+        ("dense_weight_bytes", 204e6, 0.01),
+    ] {
+        let found = number(job, column);
+        assert!((found / recalled - 1.0).abs() < within, "{column}: {found}");
+    }
+    assert_eq!(figure(job, "step_time_ms")["basis"], "missing");
+}
+
+#[test]
+fn rows_are_put_behind_others_and_understood() {
+    let home = tempfile::tempdir().unwrap();
+    let table = home.path().join("jobs.csv");
+    let asked = ["fleet", "features", "--append", text(&table)];
+    for more in [
+        &["resnet-50", "bert-base", "--batch=8", "--cnodes=4"][..],
+        &[TINY, "--batch=16", "--total-steps=900", "--name=tiny"],
+    ] {
+        let said = run(&[&asked[..], more].concat());
+        assert_eq!((said.code, said.out.as_str()), (0, ""), "{}", said.err);
+    }
+    let audit = answer(&["fleet", "audit", text(&table)]);
+    assert!(audit.contains("schema      features") && !audit.contains("not read"), "{audit}");
+    let document: Value =
+        serde_json::from_str(&answer(&["fleet", "characterise", text(&table), "--json"])).unwrap();
+    assert_eq!(document["rows"]["timed"]["total"], 3);
+    let other = write(home.path(), "other.csv", "id,gpus\n1,2\n");
+    let refused = complaint(&["fleet", "features", TINY, "--append", text(&other)], home.path());
+    assert!(refused.contains("other columns") && refused.contains("job_id"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "id,gpus\n1,2\n");
+}
+
+#[test]
+fn a_device_gives_a_model_its_times() {
+    let arguments = [
+        "fleet",
+        "features",
+        "bert-base",
+        "--batch=8",
+        "--precision=fp32",
+        "--on=dgx-1-v100",
+        "--json",
+    ];
+    let found: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+    for column in ["step_time_ms", "utilisation", "gpu_memory_bytes"] {
+        let found = figure(&found["jobs"][0], column);
+        assert_eq!(found["basis"], "estimated");
+        assert!(found["value"].as_f64() > Some(0.0), "{column}");
+    }
+}
+
+#[test]
+fn mistakes_are_said_in_a_sentence() {
+    let home = tempfile::tempdir().unwrap();
+    for (arguments, said) in [
+        (&["resnet-50"][..], "give --batch"),
+        (&["resnet-5O", "--batch=1"], "resnet-50"),
+        (&["resnet-50", "--batch=1", "--sequence=5"], "--sequence is of no use"),
+        (&["gpt-2", "--batch=1", "--sequence=5000"], "positions for 1024"),
+        (&[TINY, "--on=dgx-a100"], "--on is of no use to a recording"),
+        (&[TINY, TINY, "--name=x"], "one --name for several jobs"),
+    ] {
+        let found = complaint(&[&["fleet", "features"], arguments].concat(), home.path());
+        assert!(found.contains(said), "{found}");
+    }
+}
+
+/// A public trace of ResNet-18 at 512 samples in bf16 counts what the architecture says.
+#[test]
+fn a_recorded_model_and_its_description_agree() {
+    let data = std::env::var_os("FORETRAIN_DATA")
+        .map_or_else(|| root().join("../shared/data"), std::path::PathBuf::from);
+    let trace = data.join(
+        "traces/AMD-AGI+TraceLens/tests/traces/mi300/ddp_resnet18_no_pool/train_resnet18.json.gz",
+    );
+    if !trace.exists() {
+        println!("skipped: no public traces (set FORETRAIN_DATA)");
+        return;
+    }
+    let job = |subject: &str| -> Value {
+        let arguments = ["fleet", "features", subject, "--batch=512", "--json"];
+        let document: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+        document["jobs"][0].clone()
+    };
+    let (recorded, described) = (job(text(&trace)), job("resnet-18"));
+    for (column, within) in [("flops", 0.001), ("memory_access_bytes", 0.15)] {
+        let ratio = number(&recorded, column) / number(&described, column);
+        assert!((ratio - 1.0).abs() < within, "{column}: {ratio}");
+        assert_eq!(figure(&recorded, column)["basis"], "counted");
+    }
+    // Gradients are bf16 in the recording: two bytes, three times.
+    let parameters = number(&recorded, "dense_weight_bytes") / 6.0;
+    assert!((parameters / 11.69e6 - 1.0).abs() < 0.001, "{parameters}");
+}

@@ -1,0 +1,65 @@
+//! Rows as steps that other verbs read.
+
+use serde_json::Value;
+
+use crate::support::{answer, complaint, run, text, write};
+
+const FEATURES: &str = "examples/fleet/features.csv";
+
+/// Milliseconds of a step at each size.
+fn predicted(graph: &str, gpus: &str) -> Vec<f64> {
+    let arguments = ["predict", graph, "--on=dgx-1-v100", "--gpus", gpus, "--json"];
+    let found: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+    let sizes = found["sizes"].as_array().unwrap();
+    sizes.iter().map(|size| size["step_time"]["value_ns"].as_f64().unwrap() / 1e6).collect()
+}
+
+/// Milliseconds of a job's step without its exchange, on the machine of the study.
+fn alone(flops: f64, memory: f64, input: f64) -> f64 {
+    let seconds = flops / 7.7e12 + memory / 0.7e12 + input / 7e9;
+    1e3 * seconds
+}
+
+#[test]
+fn a_row_is_predicted_at_any_size() {
+    let home = tempfile::tempdir().unwrap();
+    let graph = home.path().join("step.graph");
+    for (row, expected) in [
+        ("tagger", alone(4.1e11, 2.6e10, 1.9e7)),
+        ("search", alone(2.2e11, 5.1e10, 6.0e7)),
+        ("ads-small", alone(8.0e10, 3.0e10, 9.0e7)),
+    ] {
+        let said = run(&["fleet", "open", FEATURES, "--row", row, "--out", text(&graph)]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let times = predicted(text(&graph), "1,8,64");
+        assert!((times[0] / expected - 1.0).abs() < 0.01, "{row}: {times:?}, not {expected}");
+        assert!(times[1] > times[0] && times[2] > times[1], "{row}: {times:?}");
+    }
+    let inspected = answer(&["inspect", text(&graph)]);
+    assert!(inspected.contains("gradient"), "{inspected}");
+    assert_eq!(
+        run(&["whatif", text(&graph), "--on=dgx-1-v100", "--gpus=8", "--change", "batch x2"]).code,
+        0
+    );
+}
+
+#[test]
+fn the_page_says_what_was_opened() {
+    insta::assert_snapshot!("fleet_open", answer(&["fleet", "open", FEATURES, "--row", "search"]));
+}
+
+#[test]
+fn a_row_of_a_log_with_a_known_model_is_opened_by_the_model() {
+    let home = tempfile::tempdir().unwrap();
+    let log = write(
+        home.path(),
+        "log.csv",
+        "job_id,submit_time,duration_s,num_gpus,model,batch_size\na,0,60,4,resnet-50,64\nb,0,9,1,resnet-50,\nc,5,60,1,,\n",
+    );
+    let page = answer(&["fleet", "open", text(&log), "--row=a"]);
+    assert!(page.contains("those that the row lacks are of resnet-50"), "{page}");
+    let refused = |row| complaint(&["fleet", "open", text(&log), "--row", row], home.path());
+    assert!(refused("b").contains("foretrain estimate resnet-50 --on"), "{}", refused("b"));
+    assert!(refused("c").contains("has no class, flops"), "{}", refused("c"));
+    assert!(refused("d").contains("no job \"d\""), "{}", refused("d"));
+}

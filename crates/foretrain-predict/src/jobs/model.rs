@@ -1,0 +1,339 @@
+//! What the description of a model tells of a job that trains it.
+
+use foretrain_core::{Bytes, DType, Flops, InputError, Result};
+use foretrain_cost::kernels::{KernelModel, Operation};
+use foretrain_fleet::jobs::Class;
+use foretrain_plan::lower::{Slice, Work, lower};
+use foretrain_plan::times::{Machine, Part};
+use foretrain_plan::{Answer, Job, Layout, Precision, Software, Training, Wish};
+use foretrain_workload::model::{Model, Op, OpKind, Sample};
+
+use super::Asked;
+use super::exchange::{Exchanged, traffic};
+use super::figure::{Basis, Figure};
+use super::row::{JobFeatures, Origin};
+
+/// The row of a job that trains a model on whole replicas.
+///
+/// # Errors
+/// If no batch is given, or the model cannot be trained so.
+pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
+    let Some(batch) = asked.batch else {
+        return Err(InputError::new(format!("no batch for a step of \"{}\"", model.name))
+            .hint("give --batch, the samples of a replica's step"));
+    };
+    let training = training(model, batch, asked)?;
+    let software = Software::named("pytorch")?;
+    let layout = Layout { micro_batch: batch, ..Wish::default().complete(1)? };
+    let slice = Slice::of(&layout, &training, &software);
+    let work = StepWork::of(model, &slice);
+    let tables = Tables::of(model, &training);
+    let precision = training.precision;
+    let cnodes = match (asked.cnodes, asked.class) {
+        (Some(cnodes), _) => Figure::new(cnodes, Basis::Given, ""),
+        (None, Some(class)) if class.fewest() > 1 => {
+            let how = "the GPUs of a server; give --cnodes";
+            Figure::new(asked.gpus_per_server, Basis::Assumed, how)
+        }
+        (None, _) => Figure::new(1, Basis::Assumed, "one GPU; give --cnodes"),
+    };
+    let class = asked.class(&cnodes, 1);
+    let in_gradients = |elements: u64| Bytes::new(precision.gradients.bytes_of(elements));
+    let dense = model.parameters() - tables.elements;
+    let exchanged = Exchanged {
+        dense: in_gradients(dense),
+        tables: in_gradients(tables.elements),
+        touched: in_gradients(tables.touched),
+    };
+    let spread = class.value.zip(cnodes.value);
+    let (bytes, how) =
+        spread.map_or((Bytes::ZERO, ""), |(class, cnodes)| traffic(class, cnodes, &exchanged));
+    let samples = format!("{batch} samples, {} products", precision.compute.as_str());
+    let updated = if exchanges_rows(class.value) { tables.touched } else { tables.elements };
+    let update = update(dense.saturating_add(updated), &training);
+    let (weights, state) = with_state(&training);
+    let estimate =
+        asked.on.map(|_| estimate(model, &training, &software, &layout, asked)).transpose()?;
+    let not_on = || "a description has no device: give --on".to_owned();
+    let of_table = |bytes, how: &str| match tables.elements {
+        0 => Figure::new(Bytes::ZERO, Basis::Model, "the model has no embedding table"),
+        _ => Figure::new(bytes, Basis::Model, how),
+    };
+    let mut notes = model.assumptions.clone();
+    if matches!(class.value, Some(Class::AllReduceLocal | Class::AllReduceCluster))
+        && tables.elements > 0
+    {
+        notes.push("all-reduce exchanges the gradients of whole embedding tables, as PyTorch does unless they are sparse".into());
+    }
+    Ok(JobFeatures {
+        id: asked.id.clone(),
+        origin: Origin::Model,
+        model: model.name.clone(),
+        class,
+        cnodes,
+        batch: asked.batch(""),
+        flops: Figure::new(
+            Flops::new(work.flops),
+            Basis::Model,
+            format!("matrix products, convolutions and attention, forward and backward: {samples}"),
+        ),
+        memory_access: Figure::new(
+            Bytes::from_f64(work.moved) + update,
+            Basis::Model,
+            format!(
+                "other operations, each input and result once, and the update ({update}): activations in {}",
+                precision.activations.as_str()
+            ),
+        ),
+        input: input(model, &training),
+        traffic: Figure::new(
+            bytes,
+            Basis::Model,
+            format!("{how}; gradients in {}", precision.gradients.as_str()),
+        ),
+        dense_weights: Figure::new(
+            Bytes::new(dense.saturating_mul(weights)),
+            Basis::Model,
+            format!("weights other than of embedding tables: {state}"),
+        ),
+        embedding_weights: of_table(Bytes::new(tables.elements.saturating_mul(weights)), &state),
+        embedding_touched: of_table(
+            Bytes::new(precision.weights.bytes_of(tables.touched)),
+            "rows looked up by a step, each time anew",
+        ),
+        steps: asked.steps(),
+        step_time: estimate.as_ref().map_or_else(
+            || Figure::missing(not_on()),
+            |found| Figure::new(found.time.value, Basis::Estimated, on_one(asked)),
+        ),
+        utilisation: estimate.as_ref().map_or_else(
+            || Figure::missing(not_on()),
+            |found| Figure::new(busy(found), Basis::Estimated, on_one(asked)),
+        ),
+        gpu_memory: estimate.as_ref().map_or_else(
+            || Figure::missing(not_on()),
+            |found| Figure::new(found.peak_memory(), Basis::Estimated, on_one(asked)),
+        ),
+        notes,
+    })
+}
+
+fn training(model: &Model, batch: u64, asked: &Asked<'_>) -> Result<Training> {
+    let refuse = |option: &str| {
+        InputError::new(format!("{option} is of no use to \"{}\"", model.name)).hint("leave it out")
+    };
+    let (sequence, target) = match model.sample {
+        Sample::Tokens { .. } | Sample::Fixed if asked.target.is_some() => {
+            return Err(refuse("--target-sequence"));
+        }
+        Sample::Fixed if asked.sequence.is_some() => return Err(refuse("--sequence")),
+        Sample::Tokens { default, longest } => {
+            let sequence = asked.sequence.unwrap_or(default);
+            if let Some(longest) = longest.filter(|longest| sequence > *longest) {
+                return Err(InputError::new(format!(
+                    "{sequence} tokens; {} has positions for {longest}",
+                    model.name
+                )));
+            }
+            (sequence, 0)
+        }
+        Sample::Pair { source, target } => {
+            (asked.sequence.unwrap_or(source), asked.target.unwrap_or(target))
+        }
+        Sample::Fixed => (0, 0),
+    };
+    Ok(Training {
+        target,
+        precision: asked.precision,
+        optimiser: asked.optimiser,
+        ..Training::of(batch, sequence)
+    })
+}
+
+/// FLOPs of compute-bound operations and bytes of the others, forward and backward.
+#[derive(Default)]
+struct StepWork {
+    flops: f64,
+    moved: f64,
+}
+
+impl StepWork {
+    fn of(model: &Model, slice: &Slice) -> Self {
+        let mut all = Self::default();
+        for block in &model.blocks {
+            let lowered = lower(&block.layer, slice);
+            for work in lowered.forward.iter().chain(&lowered.backward) {
+                all.add(work, f64::from(block.repeat));
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, work: &Work, repeat: f64) {
+        match work {
+            Work::Kernel { operation, times, .. } => {
+                self.kernel(operation, repeat * f64::from(*times));
+            }
+            Work::Beside { kernels, .. } => {
+                kernels.iter().for_each(|(operation, _)| self.kernel(operation, repeat));
+            }
+            Work::Comm(_) => {}
+        }
+    }
+
+    fn kernel(&mut self, operation: &Operation, times: f64) {
+        match operation {
+            Operation::Memory(_) => self.moved += times * operation.bytes().as_f64(),
+            _ => self.flops += times * operation.flops().get(),
+        }
+    }
+}
+
+/// Whether only looked-up rows of tables have gradients.
+const fn exchanges_rows(class: Option<Class>) -> bool {
+    matches!(class, Some(Class::OneWorkerManyGpus | Class::PsWorker | Class::Pearl))
+}
+
+/// The update reads gradients, and reads and writes what it changes.
+fn update(parameters: u64, training: &Training) -> Bytes {
+    let Precision { gradients, weights, master, moments, .. } = training.precision;
+    let bits = |dtype: DType| u64::from(dtype.bits());
+    let changed =
+        bits(weights) + master.map_or(0, bits) + training.optimiser.moments() * bits(moments);
+    let each = (bits(gradients) + 2 * changed) as f64 / 8.0;
+    Bytes::from_f64(parameters as f64 * each)
+}
+
+/// Bytes per parameter of weights and the optimiser's state, and of what they consist.
+fn with_state(training: &Training) -> (u64, String) {
+    let Precision { weights, master, moments, .. } = training.precision;
+    let count = training.optimiser.moments();
+    let bytes = |dtype: DType| dtype.bytes_of(1);
+    let all = bytes(weights) + master.map_or(0, bytes) + count * bytes(moments);
+    let copy = master.map_or(String::new(), |master| format!(", a copy in {}", master.as_str()));
+    let state = format!(
+        "{all} B each: {}{copy}, moments of {}: {count}",
+        weights.as_str(),
+        training.optimiser.as_str()
+    );
+    (all, state)
+}
+
+/// Embedding tables.
+#[derive(Default)]
+struct Tables {
+    elements: u64,
+    /// Numbers in the rows that a step looks up.
+    touched: u64,
+    /// Rows that it looks up.
+    lookups: u64,
+}
+
+impl Tables {
+    fn of(model: &Model, training: &Training) -> Self {
+        let sample = sized(model, training);
+        let mut all = Self::default();
+        for block in &model.blocks {
+            let positions = sample.positions(block.layer.tokens, None);
+            for op in &block.layer.ops {
+                let OpKind::Embedding { width, lookups, .. } = op.kind else { continue };
+                let repeat = u64::from(block.repeat);
+                let rows = training.global_batch * positions * lookups * repeat;
+                all.elements += op.parameters() * repeat;
+                all.touched = all.touched.saturating_add(rows.saturating_mul(width));
+                all.lookups = all.lookups.saturating_add(rows);
+            }
+        }
+        all
+    }
+}
+
+/// The sample at the lengths that are trained.
+fn sized(model: &Model, training: &Training) -> Sample {
+    match model.sample {
+        Sample::Tokens { longest, .. } => Sample::Tokens { default: training.sequence, longest },
+        Sample::Pair { .. } => Sample::Pair { source: training.sequence, target: training.target },
+        Sample::Fixed => Sample::Fixed,
+    }
+}
+
+/// Token ids and look-ups are 8-byte integers, other data 4-byte floats, as PyTorch's loaders give
+/// them. Labels count where they are as long as the sample.
+fn input(model: &Model, training: &Training) -> Figure<Bytes> {
+    const ID: u64 = 8;
+    let samples = training.global_batch;
+    match model.sample {
+        Sample::Tokens { .. } => {
+            let bytes = Bytes::new(samples * training.sequence * 2 * ID);
+            Figure::new(bytes, Basis::Assumed, "token ids and labels of 8 B each")
+        }
+        Sample::Pair { .. } => {
+            let bytes = Bytes::new(samples * (training.sequence + 2 * training.target) * ID);
+            Figure::new(bytes, Basis::Assumed, "ids of source and target, and labels, of 8 B each")
+        }
+        Sample::Fixed => {
+            let first = model.blocks.first().and_then(|block| {
+                let op = block
+                    .layer
+                    .ops
+                    .iter()
+                    .find(|op| !matches!(op.kind, OpKind::Embedding { .. }))?;
+                Some(model.sample.positions(block.layer.tokens, None) * numbers_in(op)?)
+            });
+            let ids = Tables::of(model, training).lookups;
+            match (first, ids) {
+                (None, 0) => Figure::missing("the description does not tell how large a sample is"),
+                (first, ids) => {
+                    let bytes = samples * first.unwrap_or(0) * 4 + ids * ID;
+                    let how = "what the first operation reads, in f32; look-ups of 8 B each";
+                    Figure::new(Bytes::new(bytes), Basis::Model, how)
+                }
+            }
+        }
+    }
+}
+
+/// Numbers that an operation reads per position.
+fn numbers_in(op: &Op) -> Option<u64> {
+    match &op.kind {
+        OpKind::Convolution(shape) => {
+            let along = |size: u64, kernel: u64, padding: Option<u64>| match padding {
+                // What the filter passes over, zeros around left out.
+                Some(padding) => ((size - 1) * shape.stride + shape.dilation * (kernel - 1) + 1)
+                    .saturating_sub(2 * padding),
+                None => size * shape.stride,
+            };
+            let rows = along(shape.size.0, shape.kernel.0, shape.padding.map(|p| p.0));
+            let columns = along(shape.size.1, shape.kernel.1, shape.padding.map(|p| p.1));
+            Some(shape.inputs * rows * columns)
+        }
+        OpKind::Linear { inputs, .. } => Some(*inputs),
+        OpKind::Recurrent { inputs, steps, .. } => Some(inputs * steps),
+        OpKind::Norm { width, .. } | OpKind::Elementwise { width, .. } => Some(*width),
+        _ => None,
+    }
+}
+
+fn on_one(asked: &Asked<'_>) -> String {
+    let on = asked.on.map_or("", |cluster| &cluster.name);
+    format!("one GPU of {on}, run by PyTorch; nothing is exchanged")
+}
+
+fn estimate(
+    model: &Model,
+    training: &Training,
+    software: &Software,
+    layout: &Layout,
+    asked: &Asked<'_>,
+) -> Result<Answer> {
+    let Some(cluster) = asked.on else { return Err(InputError::new("no device to estimate on")) };
+    let machine = Machine::new(cluster, KernelModel::for_device(&cluster.node.device));
+    Job::new(model, training, software, &machine).answer(layout)
+}
+
+/// Part of the step in which the device does not wait for the host.
+fn busy(found: &Answer) -> f64 {
+    let step = &found.step;
+    let idle = (step.parts[Part::Launch] + step.parts[Part::Bubble]).nanos() as f64;
+    1.0 - (idle / step.time.nanos().max(1) as f64).clamp(0.0, 1.0)
+}

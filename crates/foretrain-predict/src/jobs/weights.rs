@@ -1,0 +1,80 @@
+//! Weights with the optimiser's state, of a recording.
+
+use foretrain_core::Bytes;
+use foretrain_plan::Optimiser;
+
+use super::figure::{Basis, Figure};
+use super::operators::Tables;
+
+/// Dense weights and embedding tables, each with the optimiser's state, and rows that are looked up.
+pub(super) struct Weights {
+    pub(super) dense: Figure<Bytes>,
+    pub(super) embedding: Figure<Bytes>,
+    pub(super) touched: Figure<Bytes>,
+}
+
+impl Weights {
+    /// Where no look-up was recorded.
+    pub(super) fn without_tables(gradients: Figure<Bytes>, optimiser: Optimiser) -> Self {
+        let none =
+            |what: &str| Figure::missing(format!("no look-up in an embedding table, so {what}"));
+        Self {
+            dense: with_state(gradients, optimiser),
+            embedding: none("no table is told apart"),
+            touched: none("no rows are known"),
+        }
+    }
+}
+
+/// Weights are as large as their gradients, and so is each of the optimiser's moments.
+fn with_state(gradients: Figure<Bytes>, optimiser: Optimiser) -> Figure<Bytes> {
+    if gradients.value.is_none() {
+        return gradients;
+    }
+    let copies = 1 + optimiser.moments();
+    Figure {
+        value: gradients.value.map(|bytes| Bytes::new(bytes.get().saturating_mul(copies))),
+        basis: Basis::Inferred,
+        how: format!(
+            "{}, {copies} times: weights and the moments of {} as large as the gradients",
+            gradients.how,
+            optimiser.as_str()
+        ),
+    }
+}
+
+/// Tables that were looked up are taken out of the gradients, unless these are too small to hold
+/// theirs.
+pub(super) fn recorded(gradients: Figure<Bytes>, tables: Tables, optimiser: Optimiser) -> Weights {
+    let held = gradients.value.is_some_and(|bytes| bytes.get() >= tables.bytes);
+    let mut dense = gradients;
+    if held {
+        dense = dense.map(|bytes| bytes - Bytes::new(tables.bytes));
+        dense.how.push_str(" without those of tables");
+    }
+    let found = format!("tables looked up: {}, each once", tables.count);
+    let table = Figure::new(Bytes::new(tables.bytes), Basis::Counted, found.clone());
+    Weights {
+        dense: with_state(dense, optimiser),
+        embedding: with_state(table, optimiser),
+        touched: Figure::new(Bytes::new(tables.touched), Basis::Counted, found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_taken_out_of_gradients_that_hold_theirs() {
+        let tables = Tables { count: 2, bytes: 600, touched: 8 };
+        let of = |bytes| Figure::new(Bytes::new(bytes), Basis::Measured, "gradients");
+        let dense = recorded(of(1000), tables, Optimiser::Momentum);
+        assert_eq!(dense.dense.value, Some(Bytes::new(800)));
+        assert_eq!(dense.embedding.value, Some(Bytes::new(1200)));
+        let sparse = recorded(of(100), tables, Optimiser::Adam);
+        assert_eq!(sparse.dense.value, Some(Bytes::new(300)));
+        let none = Weights::without_tables(Figure::missing("none"), Optimiser::Sgd);
+        assert_eq!((none.dense.value, none.embedding.value), (None, None));
+    }
+}
