@@ -9,9 +9,9 @@ const FEATURES: &str = "examples/fleet/features.csv";
 /// Milliseconds of a step at each size.
 fn predicted(graph: &str, gpus: &str) -> Vec<f64> {
     let arguments = ["predict", graph, "--on=dgx-1-v100", "--gpus", gpus, "--json"];
-    let found: Value = serde_json::from_str(&answer(&arguments)).unwrap();
-    let sizes = found["sizes"].as_array().unwrap();
-    sizes.iter().map(|size| size["step_time"]["value_ns"].as_f64().unwrap() / 1e6).collect()
+    let found: Value = serde_json::from_str(&answer(&arguments)).expect("JSON");
+    let sizes = found["sizes"].as_array().expect("a list");
+    sizes.iter().map(|size| size["step_time"]["value_ns"].as_f64().expect("a time") / 1e6).collect()
 }
 
 /// Milliseconds of a job's step without its exchange, on the machine of the study.

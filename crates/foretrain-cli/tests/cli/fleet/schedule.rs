@@ -146,12 +146,13 @@ fn what_is_read_is_not_written_over() {
 fn four_jobs(folder: &std::path::Path) -> String {
     let table = folder.join("four.csv");
     let rows = "a,0,100,8\nb,10,200,4\nc,20,50,8\nd,30,10,4\n";
-    std::fs::write(&table, format!("job_id,submit_time,duration,num_gpus\n{rows}")).unwrap();
-    table.to_str().unwrap().to_owned()
+    let text = format!("job_id,submit_time,duration,num_gpus\n{rows}");
+    std::fs::write(&table, text).expect("it can be written");
+    table.to_str().expect("a plain name").to_owned()
 }
 
 fn first_policy(arguments: &[&str]) -> Value {
-    let document: Value = serde_json::from_str(&answer(arguments)).unwrap();
+    let document: Value = serde_json::from_str(&answer(arguments)).expect("JSON");
     document["policies"][0].clone()
 }
 
