@@ -73,6 +73,17 @@ impl<'a> Board<'a> {
         self.running
     }
 
+    /// Jobs that are submitted and not done.
+    pub fn active(&self) -> Vec<JobId> {
+        self.waiting.union(self.running).copied().collect()
+    }
+
+    /// GPUs of nodes that are up, idle or not.
+    pub fn gpus_up(&self) -> u32 {
+        let nodes = self.cluster.nodes().iter().zip(0..);
+        nodes.filter(|(_, number)| self.occupancy.is_up(*number)).map(|(node, _)| node.gpus).sum()
+    }
+
     /// Who is on which GPU.
     pub fn occupancy(&self) -> &Occupancy {
         self.occupancy

@@ -90,10 +90,7 @@ impl Goodput {
 
     /// Sizes with the largest sum of worths that fit together.
     fn sizes(&self, board: &Board<'_>, jobs: &[JobId]) -> BTreeMap<JobId, u32> {
-        let up: u32 = (0..board.cluster().nodes().len() as u32)
-            .filter(|node| board.occupancy().is_up(*node))
-            .map(|node| board.cluster().nodes()[node as usize].gpus)
-            .sum();
+        let up = board.gpus_up();
         let unit = up.div_ceil(MOST_UNITS).max(1);
         let units = (up / unit) as usize;
         let mut best = vec![0.0; units + 1];
@@ -170,7 +167,7 @@ impl Policy for Goodput {
             let tried = self.tried.entry(*id).or_default();
             *tried = now.max(*tried);
         }
-        let jobs: Vec<JobId> = board.waiting().union(board.running()).copied().collect();
+        let jobs = board.active();
         let may_resize = |id: &JobId| {
             let (least, most) = board.job(*id).sizes();
             least < most

@@ -51,8 +51,8 @@ impl Interleave {
                 board.progress(id).service_at(board.now())
             }
         };
-        let all = board.waiting().union(board.running());
-        let mut ranked: Vec<(f64, JobId)> = all.map(|id| (rank(*id), *id)).collect();
+        let all = board.active().into_iter();
+        let mut ranked: Vec<(f64, JobId)> = all.map(|id| (rank(id), id)).collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let whole = |id: &JobId| board.job(*id).share == Share::Whole;
         // Parts and slices share GPUs among themselves, by what they asked for.

@@ -73,11 +73,7 @@ impl LeastAttained {
     /// Counts GPUs in order of the queues; who has some keeps them.
     fn stay(&mut self, board: &mut Board<'_>) {
         let order: Vec<JobId> = self.queues.iter().flatten().copied().collect();
-        let up = (0..board.cluster().nodes().len() as u32)
-            .filter(|node| board.occupancy().is_up(*node))
-            .map(|node| board.cluster().nodes()[node as usize].gpus)
-            .sum::<u32>();
-        let mut left = up;
+        let mut left = board.gpus_up();
         let mut chosen = Vec::new();
         for id in order {
             let gpus = board.job(id).gpus;

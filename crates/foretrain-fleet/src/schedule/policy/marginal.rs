@@ -36,11 +36,8 @@ impl Policy for MarginalGain {
     }
 
     fn decide(&mut self, board: &mut Board<'_>) {
-        let jobs: Vec<JobId> = board.waiting().union(board.running()).copied().collect();
-        let mut free: u32 = (0..board.cluster().nodes().len() as u32)
-            .filter(|node| board.occupancy().is_up(*node))
-            .map(|node| board.cluster().nodes()[node as usize].gpus)
-            .sum();
+        let jobs = board.active();
+        let mut free = board.gpus_up();
         let mut sizes: BTreeMap<JobId, u32> = BTreeMap::new();
         for &id in &jobs {
             let (least, _) = board.job(id).sizes();

@@ -53,7 +53,7 @@ impl Ranked {
     }
 
     fn ranked(&mut self, board: &Board<'_>) -> Vec<JobId> {
-        let jobs: Vec<JobId> = board.waiting().union(board.running()).copied().collect();
+        let jobs = board.active();
         let mut keyed: Vec<(f64, JobId)> = match self.rank {
             Rank::ShortestRemaining => {
                 jobs.into_iter().map(|id| (board.expected_left(id), id)).collect()
