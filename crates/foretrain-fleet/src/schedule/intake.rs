@@ -139,6 +139,8 @@ impl<'a> Intake<'a> {
         for job in &mut jobs {
             job.submit -= first;
         }
+        // Jobs are numbered by their place, and queues go by number; tables may be in any order.
+        jobs.sort_by_key(|job| job.submit);
         Ok((jobs, used))
     }
 
@@ -311,6 +313,18 @@ mod tests {
         assert_eq!(jobs[1].share, Share::Part(250));
         assert_eq!(used.left_out.values().sum::<u64>(), 3);
         assert_eq!(used.left_out[NO_SUBMIT], 1);
+    }
+
+    #[test]
+    fn jobs_are_in_the_order_of_submission_whatever_that_of_the_rows() {
+        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("v100")).expect("valid");
+        let mut intake = Intake::new(&cluster);
+        for (id, submit) in [("late", 90), ("first", 10), ("second", 10), ("third", 50)] {
+            intake.add(&row(id, submit, 1.0, 60));
+        }
+        let (jobs, _) = intake.finish().expect("usable");
+        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(names, ["first", "second", "third", "late"]);
     }
 
     #[test]

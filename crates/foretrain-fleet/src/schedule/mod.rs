@@ -65,7 +65,7 @@ pub struct Costs {
 pub struct Setup<'a> {
     /// The machines.
     pub cluster: &'a Cluster,
-    /// The jobs.
+    /// The jobs, in the order of submission: queues serve by number.
     pub jobs: &'a [Job],
     /// What jobs on one GPU do to each other.
     pub interference: &'a dyn Interference,
