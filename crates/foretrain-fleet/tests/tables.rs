@@ -1,14 +1,10 @@
 //! Whatever a table holds: no panic, and every row is handed on or counted.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray};
 use foretrain_core::{Ledger, Nanos};
 use foretrain_fleet::audit::audit;
 use foretrain_fleet::jobs::{Fault, Job, Kind, SCHEMAS, Table, TableOptions, TableRead};
 use foretrain_fleet::pai::Hardware;
 use foretrain_fleet::pai::characterise::{Characteriser, Method};
-use parquet::arrow::ArrowWriter;
 use proptest::prelude::*;
 
 fn read(text: &str) -> (Vec<Job>, TableRead) {
@@ -179,40 +175,50 @@ fn a_duration_that_holds_the_wait_is_told_from_others() {
     }
 }
 
-/// Timestamps bring their unit, only columns that are read are decoded, and nothing else differs.
+/// Times relative to the first submission begin at 0, however large the others are; dates do not.
 #[test]
-fn parquet_says_what_text_says() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("jobs.parquet");
-    let submit = TimestampMillisecondArray::from(vec![
-        Some(1_700_000_000_000),
-        None,
-        Some(1_700_000_600_000),
-    ]);
-    let columns: [(&str, ArrayRef); 4] = [
-        ("job_id", Arc::new(StringArray::from(vec!["a", "b", "c"]))),
-        ("comment", Arc::new(StringArray::from(vec!["x", "y", "z"]))),
-        ("submitted_at", Arc::new(submit)),
-        ("num_gpus", Arc::new(Float64Array::from(vec![0.5, 8.0, 1.0]))),
-    ];
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let mut file = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-    std::fs::write(&path, &file).unwrap();
-    let table = Table::open(&path, &TableOptions::default()).unwrap();
-    assert_eq!(table.unused(), ["comment"]);
-    let mut seen = Vec::new();
-    let rows = table.for_each(|job| seen.push((job.id.clone(), job.submit, job.gpus))).rows;
-    let at = |seconds: f64| Some(Nanos::from_secs_f64(seconds));
-    assert_eq!(rows, 3);
-    assert_eq!(seen[0], ("a".to_owned(), at(1.7e9), Some(0.5)));
-    assert_eq!(seen[1], ("b".to_owned(), None, Some(8.0)));
-    assert_eq!(seen[2], ("c".to_owned(), at(1_700_000_600.0), Some(1.0)));
+fn zero_is_a_time_unless_the_others_are_dates() {
+    let submits = |text: &str| read(text).0.iter().map(|job| job.submit).collect::<Vec<_>>();
+    let seconds = |seconds: f64| Some(Nanos::from_secs_f64(seconds));
+    let table = "id,submit,gpus\na,0,1\nb,150000000,1\nc,300000000,1\n";
+    assert_eq!(submits(table), [0.0, 150_000.0, 300_000.0].map(seconds), "3.5 days, not 9.5 years");
+    let table = "id,submit_s,gpus\na,0,1\nb,150000000,1\n";
+    assert_eq!(submits(table), [0.0, 150_000_000.0].map(seconds), "as the title says");
+    for (factor, unit) in [(1.0, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns")] {
+        let at = |seconds: f64| format!("{:.0}", seconds * factor);
+        let table =
+            format!("id,submit,gpus\na,0,1\nb,{},1\nc,{},1\n", at(1.6e9), at(1_600_000_010.0));
+        let expected = [None, seconds(1.6e9), seconds(1_600_000_010.0)];
+        assert_eq!(submits(&table), expected, "dates in {unit}");
+        assert_eq!(read(&table).1.faults.count(Fault::SubmitUnknown), 1);
+    }
+}
 
-    std::fs::write(&path, &file[..file.len() / 2]).unwrap();
-    assert!(Table::open(&path, &TableOptions::default()).is_err(), "half a file is refused");
+#[test]
+fn lengths_of_time_may_say_their_units() {
+    let (jobs, read) = read("id,duration,gpus\na,1h,1\nb,1h30m,1\nc,90 s,1\nd,0 days 00:01:00,1\n");
+    let seconds: Vec<f64> = jobs.iter().filter_map(|job| job.duration).map(Nanos::secs_f64).collect();
+    assert_eq!(seconds, [3600.0, 5400.0, 90.0, 60.0]);
+    assert_eq!(read.faults.count(Fault::Unreadable), 0);
+}
+
+/// A packed table that ends early must not look whole.
+#[test]
+fn a_torn_archive_is_said_to_be_torn() {
+    use std::io::Write;
+    let text: String = (0..20_000).map(|n| format!("job-{n},{},{}\n", n * 7, n % 8)).collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(format!("job_id,submit_s,gpus\n{text}").as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.csv.gz");
+    for (length, whole) in [(packed.len(), true), (packed.len() / 2, false)] {
+        std::fs::write(&path, &packed[..length]).unwrap();
+        let found = audit(vec![Table::open(&path, &TableOptions::default()).unwrap()]);
+        let table = &found.tables[0];
+        assert_eq!((table.rows.used == table.rows.total, table.cut_short), (whole, !whole));
+        assert_eq!(found.ledger.count("cut-short"), u64::from(!whole));
+    }
 }
 
 /// Every table of the data set that is one of jobs or machines is read whole.

@@ -57,6 +57,8 @@ pub struct TableAudit {
     pub kind: Kind,
     /// Rows that could be read, of all rows.
     pub rows: Coverage,
+    /// Whether the file ends before its last row does: more rows may be missing.
+    pub cut_short: bool,
     /// Its columns.
     pub columns: Vec<ColumnAudit>,
     /// Titles of columns that nothing is read from.
@@ -191,6 +193,7 @@ impl Auditor {
             schema,
             kind,
             rows,
+            cut_short: read.cut.is_some(),
             columns: columns.collect(),
             unused,
             arrivals,
@@ -244,6 +247,7 @@ impl Auditor {
             schema,
             kind: Kind::Samples,
             rows: Coverage { used: read.given, total: read.rows },
+            cut_short: read.cut.is_some(),
             columns: Vec::from_iter(binding.map(|binding| ColumnAudit {
                 binding,
                 coverage: Coverage { used: read.given, total: read.rows },

@@ -6,7 +6,8 @@ use foretrain_core::{InputError, Result};
 use super::field::{ColumnHint, Dimension, Field, Unit};
 use super::read::Rows;
 use super::schema::{PLAIN, Schema, bindable};
-use super::{instant, value};
+use super::instant::{self, BELIEVED};
+use super::{span, value};
 
 /// Who says in which unit a column is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,14 @@ pub struct Binding {
     pub unit_from: UnitFrom,
     /// Whether it holds numbers since 1970.
     pub(super) since_1970: bool,
+}
+
+impl Binding {
+    /// Whether its values would be others if the guess of their unit were wrong. Dates in numbers
+    /// tell their unit by their size.
+    pub fn is_guess(&self) -> bool {
+        self.unit_from == UnitFrom::Guess && !self.since_1970
+    }
 }
 
 /// The columns of a table.
@@ -159,17 +168,27 @@ pub(super) fn binding(
         Some(unit) => (unit, from),
         None => guess(dimension, &numbers),
     };
-    let dated = dimension == Dimension::Instant
-        && cells.iter().any(|cell| value::given(cell).and_then(instant::date).is_some());
+    let in_words = || {
+        let mut given = cells.iter().filter_map(|cell| value::given(cell));
+        given.any(|cell| match dimension {
+            Dimension::Instant => instant::date(cell).is_some(),
+            Dimension::Span => span::written(cell).is_some(),
+            _ => false,
+        })
+    };
     let itself = matches!(dimension, Dimension::Text)
-        || (dated && numbers.is_empty())
+        || (numbers.is_empty() && in_words())
         || (unit == Unit::ONE && dimension == Dimension::Number);
     let unit_from = if itself { UnitFrom::Itself } else { unit_from };
-    // Half of the times past 1973 and before 2200: nobody's relative times are that long.
-    let epoch = |number: &&f64| (1e17..7e18).contains(&(**number * unit.factor));
-    let since_1970 =
-        dimension == Dimension::Instant && 2 * numbers.iter().filter(epoch).count() > numbers.len();
+    let since_1970 = dimension == Dimension::Instant && are_dates(&numbers, unit);
     Binding { column, title: title.to_owned(), field, unit, unit_from, since_1970 }
+}
+
+/// Whether most of these are dates when they count since 1970 in this unit: nobody's relative times
+/// are that long.
+fn are_dates(numbers: &[f64], unit: Unit) -> bool {
+    let dated = |number: &&f64| BELIEVED.contains(&((**number * unit.factor) as i64));
+    2 * numbers.iter().filter(dated).count() > numbers.len()
 }
 
 /// A unit by the size of the first values.
@@ -178,12 +197,14 @@ fn guess(dimension: Dimension, numbers: &[f64]) -> (Unit, UnitFrom) {
     sorted.sort_by(f64::total_cmp);
     // A few values in another unit must not tell it.
     let at = |tenths: usize| sorted.get(sorted.len() * tenths / 10).copied().unwrap_or(0.0);
-    let (low, median, high) = (at(1), at(5), at(9));
+    let (median, high) = (at(5), at(9));
     let unit = match dimension {
         Dimension::Text | Dimension::Number => return (Unit::ONE, UnitFrom::Itself),
-        // A time since 1970 tells its unit by its size; another is short of 30 years.
-        Dimension::Instant if low >= 9e8 && high < 5e9 => Unit::SECONDS,
-        Dimension::Instant => by_size(high, [1e9, 1e14, 1e17]),
+        // A time since 1970 tells its unit by its size; another is short of three years.
+        Dimension::Instant => {
+            let dates = BY_SIZE.into_iter().find(|unit| are_dates(numbers, *unit));
+            dates.unwrap_or_else(|| by_size(high, [1e8, 1e11, 1e14]))
+        }
         // No usual run takes longer than ten days, or less than a second.
         Dimension::Span => by_size(median, [1e6, 1e9, 1e12]),
         Dimension::Share if high > 1.5 => Unit::PERCENT,
@@ -195,10 +216,12 @@ fn guess(dimension: Dimension, numbers: &[f64]) -> (Unit, UnitFrom) {
     (unit, UnitFrom::Guess)
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds: a value below a limit is of the unit before.
+/// Units of times whose columns do not name them.
+const BY_SIZE: [Unit; 4] = [Unit::SECONDS, Unit::MILLIS, Unit::MICROS, Unit::NANOS];
+
+/// A value below a limit is of the unit before it.
 fn by_size(value: f64, limits: [f64; 3]) -> Unit {
-    let units = [Unit::SECONDS, Unit::MILLIS, Unit::MICROS, Unit::NANOS];
-    units[limits.iter().filter(|limit| value >= **limit).count()]
+    BY_SIZE[limits.iter().filter(|limit| value >= **limit).count()]
 }
 
 /// Where only one of a table's times tells its unit, guessed ones follow it: tables keep to one
@@ -217,14 +240,14 @@ fn share_units(bindings: &mut [Binding]) {
         // Of guesses the finest holds for relative times: only large values betray it.
         [] => bindings
             .iter()
-            .filter(|b| timed(b) && b.unit_from == UnitFrom::Guess && !b.since_1970)
+            .filter(|b| timed(b) && b.is_guess())
             .map(|b| b.unit)
             .min_by(|a, b| a.factor.total_cmp(&b.factor)),
         _ => None,
     };
     let Some(unit) = sole else { return };
     for binding in bindings {
-        if timed(binding) && binding.unit_from == UnitFrom::Guess && !binding.since_1970 {
+        if timed(binding) && binding.is_guess() {
             binding.unit = unit;
         }
     }

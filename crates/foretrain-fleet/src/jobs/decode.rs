@@ -9,14 +9,13 @@ use super::features::{Class, Medium, TrafficCounts};
 use super::field::Field;
 use super::job::{Job, Placement, Status};
 use super::schema::philly;
-use super::{instant, value};
+use super::instant::{self, BELIEVED};
+use super::{span, value};
 
 /// More GPUs than any job has.
 const MOST_GPUS: f64 = 1e6;
-/// The first and the last date that a table of jobs can hold: 1971 and 2100.
-const DATES: std::ops::Range<i64> = 31_536_000_000_000_000..4_102_444_800_000_000_000;
-/// From when on a number since 1970 is believed in its column's unit: 2000.
-const BELIEVED: i64 = 946_684_800_000_000_000;
+/// The first date in words that a table of jobs can hold, in nanoseconds since 1970: 1971.
+const FIRST_DATE: i64 = 31_536_000_000_000_000;
 
 /// Reads cells, and counts what is wrong with them.
 #[derive(Debug, Default)]
@@ -227,7 +226,7 @@ impl Decoder {
     fn span(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Nanos> {
         let span = match value::number(cell) {
             Some(number) => Nanos::from_nanos_f64(number * binding.unit.factor),
-            None => match instant::clock(cell) {
+            None => match span::written(cell) {
                 Some(span) => span,
                 None => {
                     self.meet(Fault::Unreadable, row, cell);
@@ -253,7 +252,7 @@ impl Decoder {
                 self.meet(Fault::Unreadable, row, cell);
                 return None;
             };
-            if !DATES.contains(&dated.at.nanos()) {
+            if !(FIRST_DATE..BELIEVED.end).contains(&dated.at.nanos()) {
                 self.meet(unknown, row, cell);
                 return None;
             }
@@ -274,14 +273,14 @@ impl Decoder {
         if !binding.since_1970 {
             return Some(at);
         }
-        if (BELIEVED..DATES.end).contains(&at.nanos()) {
+        if BELIEVED.contains(&at.nanos()) {
             return Some(at);
         }
         // The unit in which the number is a date of this century.
         let nanos = number * binding.unit.factor;
         let other = [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9].into_iter().map(|power| nanos * power);
         let believed = other.map(Nanos::from_nanos_f64);
-        let found = believed.into_iter().find(|at| (BELIEVED..DATES.end).contains(&at.nanos()));
+        let found = believed.into_iter().find(|at| BELIEVED.contains(&at.nanos()));
         self.meet(if found.is_some() { Fault::InstantUnit } else { unknown }, row, cell);
         found
     }

@@ -36,7 +36,7 @@ faults! {
     Unreadable Dropped "unreadable-value" "cell that is no value of its column, left out";
     EndUnknown Dropped "end-unknown" "end unknown: 0 or a negative number in its place; no duration is computed from it";
     StartUnknown Dropped "start-unknown" "start unknown: 0 or a negative number in its place";
-    SubmitUnknown Dropped "submit-unknown" "submission unknown: a negative number in its place";
+    SubmitUnknown Dropped "submit-unknown" "submission unknown: 0 among dates, or a negative number, in its place";
     EndBeforeStart Dropped "end-before-start" "end before start: the end is left out";
     StartBeforeSubmit Dropped "start-before-submit" "start before submission: no wait is computed";
     NegativeSpan Dropped "negative-time" "negative length of time, left out";
@@ -45,6 +45,7 @@ faults! {
     DurationHoldsWait Warning "duration-holds-wait" "duration is end - submission, so it holds the wait; end - start is used";
     DurationUnit Warning "duration-in-another-unit" "duration is end - start times a power of 1000: one of them is in another unit; end - start is used";
     InstantUnit Inferred "time-in-another-unit" "time since 1970 in another unit than its column (by its size), read in that unit";
+    UnreadType Dropped "unread-type" "column of nested or unknown type, left out";
     NoGpu Note "no-gpu" "row with 0 GPUs: a job without GPUs, or a count that is missing";
     ImpossibleGpus Dropped "impossible-gpus" "negative or absurd number of GPUs, left out";
     ImpossibleCount Dropped "impossible-count" "negative, absurd or broken number, left out";

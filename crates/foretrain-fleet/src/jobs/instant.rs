@@ -1,8 +1,12 @@
 //! Points in time, as numbers or as dates.
 
+use std::ops::Range;
+
 use foretrain_core::Nanos;
 
-use super::value;
+/// From when to when numbers are taken as times since 1970, in nanoseconds: 2000 to 2100. Dates in
+/// words may be from 1971 on.
+pub(super) const BELIEVED: Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
 
 /// A date and time of day as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,26 +15,6 @@ pub(super) struct Dated {
     pub(super) at: Nanos,
     /// How far its zone is ahead of UTC, if stated.
     pub(super) offset: Option<Nanos>,
-}
-
-/// A length of time as a clock shows it (`1-02:03:04`, `02:03:04`, `2:03`), as schedulers print it.
-pub(super) fn clock(cell: &[u8]) -> Option<Nanos> {
-    let (days, rest) = match cell.iter().position(|&byte| byte == b'-') {
-        Some(0) => return None,
-        Some(dash) => (value::integer(&cell[..dash])?, &cell[dash + 1..]),
-        None => (0, cell),
-    };
-    let mut seconds = 0.0;
-    let mut parts = 0;
-    for part in rest.split(|&byte| byte == b':') {
-        if part.first().is_none_or(|byte| !byte.is_ascii_digit()) {
-            return None;
-        }
-        seconds = seconds * 60.0 + value::number(part)?;
-        parts += 1;
-    }
-    let whole = Nanos::from_secs_f64(days as f64 * 86_400.0 + seconds);
-    (2..=3).contains(&parts).then_some(whole)
 }
 
 /// `2023-03-01 00:18:22+08:00`, `2017-10-03T00:00:00Z`, `2017/10/03 00:00 PDT`, `2017-10-03`.
@@ -192,18 +176,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn clocks() {
-        let read = |text: &str| clock(text.as_bytes()).map(Nanos::secs_f64);
-        assert_eq!(read("1-02:03:04"), Some(93_784.0));
-        assert_eq!(read("00:02:30"), Some(150.0));
-        assert_eq!([read("5"), read("-1:00"), read("1:2:3:4"), read("a:b")], [None; 4]);
-    }
-
     proptest::proptest! {
         #[test]
         fn no_text_is_too_much(text in ".{0,40}") {
-            let _ = (date(text.as_bytes()), clock(text.as_bytes()));
+            let _ = date(text.as_bytes());
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Tables of jobs, whoever wrote them.
 //!
 //! A file goes through four steps, each a module: `read` gives rows of cells (CSV, JSON, Parquet),
-//! `schema` and `recognise` tell which
-//! table it is, `bind` says which column holds what in which unit, and
-//! `decode` and `settle` turn cells into a [`Job`], counting every [`Fault`]. A new source is a new
-//! module of `schema`, registered in its list.
+//! `schema` and `recognise` tell which table it is, `bind` says which column holds what in which
+//! unit, and `decode` and `settle` turn cells into a [`Job`], counting every [`Fault`]. A new source
+//! is a new module of `schema`, registered in its list.
 //!
 //! ```
 //! use foretrain_fleet::jobs::{Table, TableOptions};
@@ -30,6 +29,7 @@ mod recognise;
 mod samples;
 mod schema;
 mod settle;
+mod span;
 mod table;
 mod value;
 

@@ -49,7 +49,8 @@ enum Ahead {
 /// What reading a table met.
 #[derive(Debug, Default)]
 pub struct TableRead {
-    /// Rows of the table, those that were left out included.
+    /// Rows of the table, those that were left out included; where it is cut short one for all that
+    /// is missing.
     pub rows: u64,
     /// Rows that were handed on.
     pub given: u64,
@@ -175,6 +176,12 @@ impl Table {
         let mut read = TableRead::default();
         let (mut job, mut row) = (Job::default(), ByteRecord::new());
         let named = self.has(Field::Id) || self.has(Field::Alias);
+        for binding in &self.bound.bindings {
+            if let Some(kind) = self.rows.unread(binding.column) {
+                let place = || format!("column {:?} of type {kind}", binding.title);
+                decoder.faults.meet(Fault::UnreadType, place);
+            }
+        }
         while self.next_row(&mut row, &mut read, &mut decoder.faults) {
             job.clear();
             job.row = read.rows;
@@ -218,6 +225,8 @@ impl Table {
                 }
                 Step::End => return false,
                 Step::Cut(why) => {
+                    // At least one row is lost; how many more, nobody knows.
+                    read.rows += 1;
                     read.cut = Some(why);
                     return false;
                 }
@@ -247,7 +256,7 @@ impl TableRead {
                 Severity::Dropped,
                 "cut-short",
                 "the file cannot be read to its end; what comes before is used",
-                || format!("after row {}: {why}", self.rows),
+                || format!("after row {}: {why}", self.rows.saturating_sub(1)),
             );
         }
         let (code, message) = match (self.zoned, self.unzoned) {

@@ -151,6 +151,9 @@ impl<'a> Intake<'a> {
             return Err("no GPU asked for");
         }
         let duration = duration(row, gpus).ok_or("duration not known")?;
+        if duration <= Nanos::ZERO {
+            return Err("it ran for no time");
+        }
         let (share, whole) = if let Some(sevenths) = slice_of(&row.gpu_kind) {
             (Share::Slice(sevenths), 1)
         } else if gpus < 1.0 {
@@ -272,8 +275,7 @@ fn duration(row: &jobs::Job, gpus: f64) -> Option<Nanos> {
     };
     let by_ends = || Some(row.end? - row.start?);
     let by_service = || Some(Nanos::from_secs_f64(row.gpu_time?.secs_f64() / gpus));
-    let found = by_steps().or(row.duration).or_else(by_ends).or_else(by_service);
-    found.filter(|duration| *duration > Nanos::ZERO)
+    by_steps().or(row.duration).or_else(by_ends).or_else(by_service)
 }
 
 fn stages(row: &jobs::Job, step: Option<Nanos>) -> Option<Stages> {
@@ -307,11 +309,14 @@ mod tests {
         intake.add(&jobs::Job { submit: None, ..row("c", 0, 1.0, 60) });
         intake.add(&row("d", 0, 0.0, 60));
         intake.add(&row("e", 0, 1.0, 0));
+        intake.add(&jobs::Job { duration: None, ..row("f", 0, 1.0, 0) });
         let (jobs, used) = intake.finish().expect("two can");
         assert_eq!(jobs.len(), 2);
         assert_eq!((jobs[0].submit, jobs[1].submit), (Nanos::ZERO, Nanos::from_millis(30_000)));
         assert_eq!(jobs[1].share, Share::Part(250));
-        assert_eq!(used.left_out.values().sum::<u64>(), 3);
+        assert_eq!(used.left_out.values().sum::<u64>(), 4);
+        assert_eq!(used.left_out["it ran for no time"], 1);
+        assert_eq!(used.left_out["duration not known"], 1);
         assert_eq!(used.left_out[NO_SUBMIT], 1);
     }
 

@@ -14,8 +14,8 @@ pub(crate) mod utilisation;
 
 use std::path::{Path, PathBuf};
 
-use foretrain::core::{InputError, Ledger};
-use foretrain::fleet::jobs::{Job, Kind, Table, TableOptions};
+use foretrain::core::{InputError, Ledger, Severity};
+use foretrain::fleet::jobs::{Binding, Job, Kind, Table, TableOptions};
 
 use super::Answer;
 use crate::failure::Result;
@@ -60,10 +60,26 @@ impl Source {
                     .hint("fleet audit takes tables of all kinds")
                     .into());
             }
+            for guess in table.bindings().iter().filter(|binding| binding.is_guess()) {
+                say_guess(guess, file, ledger);
+            }
             table.for_each(&mut visit).record(ledger);
         }
         Ok(())
     }
+}
+
+/// A unit that nobody stated is a thing to check.
+fn say_guess(guess: &Binding, file: &Path, ledger: &mut Ledger) {
+    ledger.record_at(
+        Severity::Inferred,
+        "unit-guessed",
+        "unit told by the size of the values; name it with --column FIELD=COLUMN:UNIT",
+        || {
+            let (title, field, unit) = (&guess.title, guess.field.name(), guess.unit.name);
+            format!("{title:?} ({field}) read in {unit}, of {}", file.display())
+        },
+    );
 }
 
 /// Refuses to write what is read, or two things to one file.

@@ -42,6 +42,11 @@ pub(super) trait Rows {
         None
     }
 
+    /// The type of a column, if it is one whose cells are not read.
+    fn unread(&self, _column: usize) -> Option<String> {
+        None
+    }
+
     /// Says that no other columns will be looked at; their cells may stay empty. Whether rows come
     /// again from the first.
     fn keep(&mut self, _columns: &[usize]) -> Result<bool> {

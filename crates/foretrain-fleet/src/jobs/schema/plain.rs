@@ -2,7 +2,7 @@
 
 use super::{Kind, Schema};
 use crate::jobs::field::{Dimension, Field, Unit};
-use crate::jobs::{features::Class, instant, value};
+use crate::jobs::{features::Class, instant, span, value};
 
 /// A table that no schema knows.
 pub(in crate::jobs) static PLAIN: Schema = Schema {
@@ -82,7 +82,7 @@ fn fits(field: Field, cells: &[&[u8]]) -> bool {
         }
         Dimension::Text => true,
         Dimension::Instant => number(cell) || instant::date(cell).is_some(),
-        Dimension::Span => number(cell) || instant::clock(cell).is_some(),
+        Dimension::Span => number(cell) || span::written(cell).is_some(),
         Dimension::Number | Dimension::Share | Dimension::Size => number(cell),
     });
     2 * good.count() >= given.len()

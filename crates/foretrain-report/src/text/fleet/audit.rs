@@ -36,7 +36,8 @@ pub fn fleet_audit(audit: &Audit, style: TextStyle) -> String {
 fn of_table(table: &TableAudit, sheet: &mut Sheet) {
     sheet.heading(&format!("{}: {}", heading(table.kind), name(&table.name, 80)));
     sheet.field("schema", &format!("{} ({})", table.schema.name, table.schema.about));
-    sheet.field("rows", &format!("{} read", of(table.rows)));
+    let missing = if table.cut_short { "; the file is cut short, more may be missing" } else { "" };
+    sheet.field("rows", &format!("{} read{missing}", of(table.rows)));
     if let Some(arrivals) = table.arrivals {
         sheet.field("arrivals", said(arrivals));
         sheet.field("run times", &format!("{} rows have one", of(table.run_times)));

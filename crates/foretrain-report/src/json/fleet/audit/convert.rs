@@ -58,6 +58,7 @@ fn table(table: &TableAudit) -> FleetTableReport {
         recognised_as: table.schema.name.into(),
         rows_are: table.kind.name().into(),
         rows: covered("rows", table.rows),
+        cut_short: table.cut_short,
         columns: columns.collect(),
         unused_columns: table.unused.clone(),
         arrivals: table.arrivals.map(|known| arrivals(known).into()),

@@ -37,6 +37,8 @@ pub struct FleetTableReport {
     pub rows_are: String,
     /// Rows that could be read.
     pub rows: CoverageReport,
+    /// Whether the file ends before its last row does: more rows may be missing.
+    pub cut_short: bool,
     /// Columns that are read.
     pub columns: Vec<FleetColumnReport>,
     /// Titles of columns that nothing is read from.

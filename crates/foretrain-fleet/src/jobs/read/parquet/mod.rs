@@ -1,24 +1,18 @@
 //! Parquet files: only the columns that are looked at are decoded.
 
-use std::fs::File;
-use std::io::Write;
+mod cell;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use std::fs::File;
+
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, TimeUnit};
 use csv::ByteRecord;
 use foretrain_core::{InputError, Result};
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
 
 use super::{Rows, Step};
 use crate::jobs::field::Unit;
@@ -29,6 +23,8 @@ pub(super) struct Columns {
     file: File,
     metadata: ArrowReaderMetadata,
     titles: Vec<String>,
+    /// Units that types give columns.
+    units: Vec<Option<Unit>>,
     reader: ParquetRecordBatchReader,
     /// Columns of the file in the order in which batches hold them.
     kept: Vec<usize>,
@@ -51,8 +47,38 @@ impl Columns {
             metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
         let kept: Vec<usize> = (0..titles.len()).collect();
         let reader = reader(&file, &metadata, &kept)?;
-        Ok(Self { file, metadata, titles, reader, kept, batch: None, at: 0, cell: Vec::new() })
+        let units = units(&metadata);
+        let (batch, at, cell) = (None, 0, Vec::new());
+        Ok(Self { file, metadata, titles, units, reader, kept, batch, at, cell })
     }
+}
+
+/// Parquet itself has no lengths of time: Arrow stores them as whole numbers and says so beside.
+fn units(metadata: &ArrowReaderMetadata) -> Vec<Option<Unit>> {
+    let file = metadata.metadata().file_metadata();
+    let said = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata()).ok();
+    let fields = metadata.schema().fields();
+    let found = fields.iter().enumerate().map(|(column, field)| {
+        let said = || unit_of(said.as_ref()?.fields().get(column)?.data_type());
+        unit_of(field.data_type()).or_else(said)
+    });
+    found.collect()
+}
+
+fn unit_of(kind: &DataType) -> Option<Unit> {
+    let (DataType::Timestamp(unit, _)
+    | DataType::Duration(unit)
+    | DataType::Time32(unit)
+    | DataType::Time64(unit)) = kind
+    else {
+        return None;
+    };
+    Some(match unit {
+        TimeUnit::Second => Unit::SECONDS,
+        TimeUnit::Millisecond => Unit::MILLIS,
+        TimeUnit::Microsecond => Unit::MICROS,
+        TimeUnit::Nanosecond => Unit::NANOS,
+    })
 }
 
 fn reader(
@@ -72,15 +98,12 @@ impl Rows for Columns {
     }
 
     fn unit(&self, column: usize) -> Option<Unit> {
-        match self.metadata.schema().fields().get(column)?.data_type() {
-            DataType::Timestamp(unit, _) | DataType::Duration(unit) => Some(match unit {
-                TimeUnit::Second => Unit::SECONDS,
-                TimeUnit::Millisecond => Unit::MILLIS,
-                TimeUnit::Microsecond => Unit::MICROS,
-                TimeUnit::Nanosecond => Unit::NANOS,
-            }),
-            _ => None,
-        }
+        *self.units.get(column)?
+    }
+
+    fn unread(&self, column: usize) -> Option<String> {
+        let kind = self.metadata.schema().fields().get(column)?.data_type();
+        (!cell::is_read(kind)).then(|| cell::name_of(kind))
     }
 
     fn keep(&mut self, columns: &[usize]) -> Result<bool> {
@@ -106,53 +129,11 @@ impl Rows for Columns {
         for column in 0..self.titles.len() {
             self.cell.clear();
             if let Some((_, array)) = next.next_if(|(kept, _)| **kept == column) {
-                write_cell(array, self.at, &mut self.cell);
+                cell::write(array, self.at, &mut self.cell);
             }
             row.push_field(&self.cell);
         }
         self.at += 1;
         Step::Row
-    }
-}
-
-/// Writes a value as text; nested and exotic types stay empty.
-fn write_cell(array: &ArrayRef, at: usize, cell: &mut Vec<u8>) {
-    if array.is_null(at) {
-        return;
-    }
-    macro_rules! number {
-        ($kind:ty) => {{
-            // Writing to memory does not fail.
-            let _ = write!(cell, "{}", array.as_primitive::<$kind>().value(at));
-        }};
-    }
-    match array.data_type() {
-        DataType::Utf8 => cell.extend_from_slice(array.as_string::<i32>().value(at).as_bytes()),
-        DataType::LargeUtf8 => {
-            cell.extend_from_slice(array.as_string::<i64>().value(at).as_bytes());
-        }
-        DataType::Binary => cell.extend_from_slice(array.as_binary::<i32>().value(at)),
-        DataType::Boolean => {
-            let _ = write!(cell, "{}", array.as_boolean().value(at));
-        }
-        DataType::Int8 => number!(Int8Type),
-        DataType::Int16 => number!(Int16Type),
-        DataType::Int32 => number!(Int32Type),
-        DataType::Int64 => number!(Int64Type),
-        DataType::UInt8 => number!(UInt8Type),
-        DataType::UInt16 => number!(UInt16Type),
-        DataType::UInt32 => number!(UInt32Type),
-        DataType::UInt64 => number!(UInt64Type),
-        DataType::Float32 => number!(Float32Type),
-        DataType::Float64 => number!(Float64Type),
-        DataType::Timestamp(TimeUnit::Second, _) => number!(TimestampSecondType),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => number!(TimestampMillisecondType),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => number!(TimestampMicrosecondType),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => number!(TimestampNanosecondType),
-        DataType::Duration(TimeUnit::Second) => number!(DurationSecondType),
-        DataType::Duration(TimeUnit::Millisecond) => number!(DurationMillisecondType),
-        DataType::Duration(TimeUnit::Microsecond) => number!(DurationMicrosecondType),
-        DataType::Duration(TimeUnit::Nanosecond) => number!(DurationNanosecondType),
-        _ => {}
     }
 }
