@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use foretrain::core::InputError;
+use foretrain::core::words::printable;
 use foretrain::report::TextStyle;
 
 use crate::failure::{Failure, Result};
@@ -87,8 +88,7 @@ impl Output {
 
     /// Says something beside the answer.
     pub(crate) fn note(&self, text: &str) {
-        // Nobody can be told that standard error is closed.
-        let _ = writeln!(io::stderr(), "{text}");
+        say(&printable(text));
     }
 
     /// Shows an error and the ways on.
@@ -97,17 +97,17 @@ impl Output {
         let mark = |word: &str, code: &str| {
             if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() }
         };
-        let mut text = format!("{} {}", mark("error:", "1;31"), one_line(&error.to_string()));
+        let mut text = format!("{} {}", mark("error:", "1;31"), printable(&error.to_string()));
         for hint in error.hints() {
-            text.push_str(&format!("\n{} {}", mark("hint:", "1;36"), one_line(hint)));
+            text.push_str(&format!("\n{} {}", mark("hint:", "1;36"), printable(hint)));
         }
-        self.note(&text);
+        say(&text);
     }
 }
 
-/// Names from files may hold control characters, which a terminal would obey.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+fn say(text: &str) {
+    // Nobody can be told that standard error is closed.
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 fn terminal_width() -> usize {

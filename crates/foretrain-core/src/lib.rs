@@ -15,6 +15,7 @@ mod quantity;
 pub mod stats;
 pub mod suggest;
 pub mod units;
+pub mod words;
 
 pub use diagnostics::{Diagnostic, Ledger, Severity};
 pub use dtype::DType;

@@ -377,10 +377,13 @@ impl FlopRate {
     }
 }
 
-/// `value` with `digits` significant digits and no exponent.
+/// `value` with `digits` significant digits, and without an exponent from a millionth up to 10^15.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".into();
+    }
+    if !(1e-6..1e15).contains(&value.abs()) {
+        return format!("{value:.*e}", digits.saturating_sub(1));
     }
     let magnitude = value.abs().log10().floor() as i32;
     let decimals = (digits as i32 - 1 - magnitude).clamp(0, 9) as usize;
@@ -407,6 +410,14 @@ mod tests {
         assert_eq!(shown(1_500), "1.500 us");
         assert_eq!(shown(603_240_000), "603.2 ms");
         assert_eq!(shown(-2_000_000_000), "-2.000 s");
+    }
+
+    #[test]
+    fn digits_are_significant_at_any_size() {
+        let shown = |value| significant(value, 4);
+        assert_eq!([shown(0.0), shown(12.0), shown(-0.00125)], ["0", "12.00", "-0.001250"]);
+        assert_eq!([shown(1e-8), shown(1e-6)], ["1.000e-8", "0.000001000"]);
+        assert_eq!([shown(123_456.0), shown(-1e300)], ["123456", "-1.000e300"]);
     }
 
     #[test]

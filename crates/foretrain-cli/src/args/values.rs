@@ -30,10 +30,15 @@ pub(super) fn bucket_copies(text: &str) -> Result<BucketCopies, String> {
 
 /// A part of a whole: `3%`.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
+    percent_up_to(text, 100)
+}
+
+/// So many hundredths: `150%`.
+pub(super) fn percent_up_to(text: &str, most: u32) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse().ok());
     match number {
-        Some(number) if (0.0..=100.0).contains(&number) => Ok(number / 100.0),
-        _ => Err("expected at most 100 per cent, as in 3%".into()),
+        Some(number) if (0.0..=f64::from(most)).contains(&number) => Ok(number / 100.0),
+        _ => Err(format!("expected 0 to {most} per cent, as in 3%")),
     }
 }
 
@@ -182,9 +187,20 @@ pub(super) fn ranks(text: &str) -> Result<Vec<u32>, String> {
 
 /// A job size.
 pub(super) fn gpus(text: &str) -> Result<u32, String> {
+    count(text, "GPUs")
+}
+
+/// A number of machines.
+pub(super) fn nodes(text: &str) -> Result<u32, String> {
+    count(text, "nodes")
+}
+
+/// So many of something, one at least.
+pub(super) fn count(text: &str, of: &str) -> Result<u32, String> {
     match text.trim().parse() {
-        Ok(0) | Err(_) => Err("expected a number of GPUs, at least 1".into()),
+        Ok(0) => Err(format!("expected a number of {of}, at least 1")),
         Ok(count) => Ok(count),
+        Err(_) => Err(format!("expected a number of {of}, 1 to {}", u32::MAX)),
     }
 }
 
@@ -192,6 +208,7 @@ pub(super) fn gpus(text: &str) -> Result<u32, String> {
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number > 0.0 && number < 1e15 => Ok(number),
+        Ok(number) if number >= 1e15 => Err("expected a number below 1e15".into()),
         _ => Err("expected a number above zero".into()),
     }
 }
@@ -211,6 +228,8 @@ mod tests {
             assert!(percent(wrong).is_err(), "{wrong:?}");
         }
         assert!(percent("101%").is_err());
+        assert_eq!(percent_up_to("250%", 1_000), Ok(2.5));
+        assert!(percent_up_to("1001%", 1_000).is_err_and(|why| why.contains("1000 per cent")));
     }
 
     #[test]
@@ -250,5 +269,8 @@ mod tests {
         assert!(gpu_range("8..2").is_err() && gpu_range("..8").is_err() && gpu_range("0").is_err());
         assert!(size_range("1K..").is_err() && size_range("1..2..3").is_err());
         assert!(positive("0").is_err() && positive("nan").is_err() && positive("2.5") == Ok(2.5));
+        let said = |text| positive(text).unwrap_err();
+        assert!(said("1e300").contains("below 1e15") && said("-1e300").contains("above zero"));
+        assert!(nodes("0").unwrap_err().contains("nodes") && nodes("3") == Ok(3));
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Options {
 
 pub(crate) fn collectives(options: &Options, output: &Output) -> Result<Answer> {
     if let Some(path) = &options.keep {
-        check_free(path, options.force)?;
+        check_free(path, "-o", options.force)?;
     }
     let mut catalogue = catalogue(&options.hardware)?;
     let cluster = catalogue.cluster_or_file(&options.on)?;
@@ -50,14 +50,14 @@ pub(crate) fn collectives(options: &Options, output: &Output) -> Result<Answer> 
     Ok(Answer::Yes)
 }
 
-/// A calibration may be the only trace of what it was made from.
-pub(in crate::commands) fn check_free(path: &Path, force: bool) -> Result<()> {
+/// A calibration may be the only trace of what it was made from. `option` names the file.
+pub(in crate::commands) fn check_free(path: &Path, option: &str, force: bool) -> Result<()> {
     if force || !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Ok(());
     }
     Err(InputError::new("there is such a file already")
         .in_file(path)
-        .hint("give another name with -o, or --force to replace it")
+        .hint(format!("give another name with {option}, or --force to replace it"))
         .into())
 }
 

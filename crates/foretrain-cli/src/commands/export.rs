@@ -68,10 +68,10 @@ pub(crate) fn save(graph: &StepGraph, what: &str, path: &Path, output: &Output) 
     let bytes = graph.to_file_bytes().map_err(|error| error.in_file(path))?;
     write_file(path, &bytes)?;
     output.note(&format!(
-        "wrote {}: {what}, {} nodes, {} edges",
+        "wrote {}: {what}, {}, {}",
         path.display(),
-        graph.node_count(),
-        graph.edges().len()
+        counted(graph.node_count(), "node"),
+        counted(graph.edges().len(), "edge")
     ));
     Ok(())
 }

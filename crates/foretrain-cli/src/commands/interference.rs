@@ -73,7 +73,7 @@ pub(crate) enum From {
 
 pub(crate) fn calibrate(options: &Options, output: &Output) -> Result<Answer> {
     if let Some(path) = &options.keep {
-        check_free(path, options.force)?;
+        check_free(path, "-o", options.force)?;
     }
     let (calibration, ledger) = match &options.from {
         From::Traces(inputs) => of_traces(inputs, options, output)?,

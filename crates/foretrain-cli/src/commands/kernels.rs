@@ -31,7 +31,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     if let Some(path) = &options.keep {
-        check_free(path, options.force)?;
+        check_free(path, "-o", options.force)?;
     }
     let catalogue = catalogue(&options.hardware)?;
     let (samples, ledger) = read(options, output)?;

@@ -39,7 +39,7 @@ pub(crate) enum Origin {
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     for path in options.keep.iter().chain(&options.raw) {
-        check_free(path, options.force)?;
+        check_free(path, "-o", options.force)?;
     }
     let (measured, ledger, source) = match &options.origin {
         Origin::Measured(asked) => (measured(asked, output)?, Ledger::new(), machine()),

@@ -137,6 +137,19 @@ impl Regressor {
         self.trees.is_empty().then_some(f64::from(self.base))
     }
 
+    /// Bounds on what it could say of any row: no row need be at the least or most leaf of all trees.
+    pub fn reach(&self) -> (f64, f64) {
+        let base = f64::from(self.base);
+        self.trees.iter().fold((base, base), |(least, most), tree| {
+            let leaves = tree.split.iter().zip(&tree.value).filter(|(split, _)| **split < 0);
+            let leaves = leaves.map(|(_, value)| f64::from(*value));
+            let ends = leaves.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), leaf| {
+                (low.min(leaf), high.max(leaf))
+            });
+            (least + ends.0, most + ends.1)
+        })
+    }
+
     /// Refuses what [`Regressor::predict`] could not walk: a model read from a file may hold
     /// anything.
     ///

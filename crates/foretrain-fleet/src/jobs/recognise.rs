@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use foretrain_core::words::counted;
 use foretrain_core::{InputError, Result};
 
 use super::bind::Bound;
@@ -49,8 +50,8 @@ pub(super) fn titled(
         {
             if known.titles.len() != titles.len() {
                 return Err(InputError::new(format!(
-                    "{} columns where {} has {}",
-                    titles.len(),
+                    "{} where {} has {}",
+                    counted(titles.len(), "column"),
                     schema.name,
                     known.titles.len()
                 )));

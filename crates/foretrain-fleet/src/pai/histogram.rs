@@ -1,29 +1,34 @@
 //! Distributions in bounded memory.
 
-/// Shares from 0 to 1 in thousandths, with weights.
+/// Shares from 0 to 1, each to within a thousandth and equal ones exactly, with weights.
 #[derive(Clone, Debug)]
 pub(super) struct Shares {
-    bins: Vec<f64>,
+    /// Weight, and weighted sum: a bin of equal shares gives that share.
+    bins: Vec<(f64, f64)>,
     total: f64,
 }
 
 const THOUSANDTHS: usize = 1_000;
+/// A share of so many thousandths is not below them, whatever it was divided from.
+const ROUNDING: f64 = 1e-9;
 
 impl Default for Shares {
     fn default() -> Self {
-        Self { bins: vec![0.0; THOUSANDTHS + 1], total: 0.0 }
+        Self { bins: vec![(0.0, 0.0); THOUSANDTHS + 1], total: 0.0 }
     }
 }
 
 impl Shares {
     pub(super) fn add(&mut self, share: f64, weight: f64) {
-        self.bins[(share.clamp(0.0, 1.0) * THOUSANDTHS as f64) as usize] += weight;
+        let share = share.clamp(0.0, 1.0);
+        let bin = &mut self.bins[(share * THOUSANDTHS as f64 + ROUNDING) as usize];
+        *bin = (bin.0 + weight, bin.1 + weight * share);
         self.total += weight;
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        for (bin, weight) in self.bins.iter_mut().zip(&other.bins) {
-            *bin += weight;
+        for (bin, (weight, sum)) in self.bins.iter_mut().zip(&other.bins) {
+            *bin = (bin.0 + weight, bin.1 + sum);
         }
         self.total += other.total;
     }
@@ -31,18 +36,18 @@ impl Shares {
     /// The weight at or above a share (a multiple of a thousandth), as part of all.
     pub(super) fn at_least(&self, share: f64) -> f64 {
         let from = (share * THOUSANDTHS as f64).round() as usize;
-        let above: f64 = self.bins.iter().skip(from).sum();
+        let above: f64 = self.bins.iter().skip(from).map(|(weight, _)| weight).sum();
         if self.total > 0.0 { above / self.total } else { 0.0 }
     }
 
-    /// The share below which this part of the weight lies, to a thousandth.
+    /// The share below which this part of the weight lies: the mean of those within a thousandth.
     pub(super) fn quantile(&self, part: f64) -> f64 {
         let wanted = part * self.total;
         let mut below = 0.0;
-        for (bin, weight) in self.bins.iter().enumerate() {
+        for (weight, sum) in &self.bins {
             below += weight;
-            if below >= wanted && below > 0.0 {
-                return bin as f64 / THOUSANDTHS as f64;
+            if below >= wanted && *weight > 0.0 {
+                return sum / weight;
             }
         }
         0.0
@@ -132,7 +137,15 @@ mod tests {
             shares.add(f64::from(percent) / 100.0, 2.0);
         }
         assert!((shares.at_least(0.8) - 0.2).abs() < 1e-9);
-        assert!((shares.quantile(0.5) - 0.49).abs() <= 0.001);
+        assert!((shares.quantile(0.5) - 0.49).abs() < 1e-12);
+        // No double of a thousandth is floored into the one below.
+        for thousandth in 0..=1000 {
+            let share = f64::from(thousandth) / 1000.0;
+            let mut one = Shares::default();
+            one.add(share, 3.0);
+            assert!((one.quantile(0.5) - share).abs() < 1e-15, "{share}");
+            assert_eq!(one.at_least(share), 1.0, "{share}");
+        }
         assert_eq!(Shares::default().quantile(0.5), 0.0);
     }
 

@@ -155,6 +155,13 @@ pub struct Projections {
     pub projections: Vec<Projection>,
 }
 
+impl Projections {
+    /// Whether any job can run in another class.
+    pub fn can_any_run(&self) -> bool {
+        self.projections.iter().any(|projection| projection.jobs.used > 0)
+    }
+}
+
 /// The six models of the study one by one.
 pub fn of_cases(
     method: Method,

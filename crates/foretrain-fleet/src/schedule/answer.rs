@@ -1,5 +1,7 @@
 //! What a comparison of policies says.
 
+use foretrain_core::words::{counted, of_number};
+
 use super::compare::{PolicyResult, Study};
 use super::intake::Used;
 use super::policy::Named;
@@ -66,67 +68,50 @@ const INTERLEAVING: [&str; 2] = ["muri-s", "muri-l"];
 
 fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
     let jobs = setup.jobs.len() as u64;
-    let asked = |names: &[&str]| {
-        let found: Vec<&str> = study
-            .policies
-            .iter()
-            .map(|policy: &&Named| policy.name)
-            .filter(|name| names.contains(name))
-            .collect();
-        (!found.is_empty()).then(|| found.join(", "))
-    };
+    let all = counted(jobs, "job");
     let [_, utilisation, _, model, stages] = used.known;
     let mut notes = Vec::new();
-    if let Some(names) = asked(&BY_DURATION) {
+    if let Some(asked) = Asked::of(study, &BY_DURATION) {
         notes.push(if study.duration_error > 0.0 {
-            format!("{names} go by expected durations that are off at random.")
+            format!("{} by expected durations that are off at random.", asked.who("goes", "go"))
         } else {
-            format!("{names} know how long each job takes, which no real scheduler does.")
+            let know = asked.who("knows", "know");
+            format!("{know} how long each job takes, which no real scheduler does.")
         });
     }
-    if let Some(names) = asked(&PACKING)
+    if let Some(asked) = Asked::of(study, &PACKING)
         && utilisation < jobs
     {
-        // Jobs without any load were neither predicted nor given one by the user.
-        let left = setup.jobs.iter().filter(|job| job.load.is_none()).count() as u64;
-        let assumed = (jobs - utilisation).saturating_sub(used.predicted + left);
-        let others = [
-            (used.predicted, "predicted"),
-            (assumed, "as you said"),
-            (
-                left,
-                "taken to be busy with all that they asked for, so that packing them never pays",
-            ),
-        ];
-        let others = others.iter().filter(|(count, _)| *count > 0);
-        let others: Vec<String> = others.map(|(count, how)| format!("{count} {how}")).collect();
         notes.push(format!(
-            "{names} go by utilisation, which the table gives for {utilisation} of {jobs} jobs; of others it \
-             is {}.",
-            others.join(", ")
+            "{} by utilisation, which the table gives for {utilisation} of {all}; of the others, {}.",
+            asked.who("goes", "go"),
+            loads(setup, used, jobs - utilisation)
         ));
     }
-    if let Some(names) = asked(&ELASTIC)
+    if let Some(Asked { names, .. }) = Asked::of(study, &ELASTIC)
         && used.elastic < jobs
     {
         notes.push(format!(
-            "{names} may change the size of {} of {jobs} jobs: those of known models with known step times, \
+            "{names} may change the size of {} of {all}: those of known models with known step times, \
              if --elastic lets them; others keep what they ask for.",
             used.elastic
         ));
     }
-    if let Some(names) = asked(&INTERLEAVING)
+    if let Some(asked) = Asked::of(study, &INTERLEAVING)
         && stages < jobs
     {
         notes.push(format!(
-            "{names} interleave by the times of a step's stages, which are known of {stages} of {jobs} \
-             jobs; others count as using the GPU alone."
+            "{} by the times of a step's stages, which are known of {stages} of {all}; others count as \
+             using the GPU alone.",
+            asked.who("interleaves", "interleave")
         ));
     }
     if used.other_kind > 0 {
         notes.push(format!(
-            "{} of {jobs} jobs ask for a kind of GPU that the cluster does not have; they run on any.",
-            used.other_kind
+            "{} of {all} {} for a kind of GPU that the cluster does not have; {} on any.",
+            used.other_kind,
+            of_number(used.other_kind, "asks", "ask"),
+            of_number(used.other_kind, "it runs", "they run")
         ));
     }
     if setup.cluster.kinds().iter().any(|kind| *kind == GpuKind::named(kind.name.clone())) {
@@ -144,6 +129,39 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
         );
     }
     notes
+}
+
+/// What the utilisation of jobs rests on of which the table gives none.
+fn loads(setup: &Setup<'_>, used: &Used, others: u64) -> String {
+    // Jobs without any load were neither predicted nor given one by the user.
+    let left = setup.jobs.iter().filter(|job| job.load.is_none()).count() as u64;
+    let assumed = others.saturating_sub(used.predicted + left);
+    let busy = "taken to be busy with all that was asked for, so that packing never pays";
+    let how = [(used.predicted, "predicted"), (assumed, "as you said"), (left, busy)];
+    let how = how.iter().filter(|(count, _)| *count > 0);
+    let how: Vec<String> = how
+        .map(|(count, how)| format!("{count} {} {how}", of_number(*count, "is", "are")))
+        .collect();
+    how.join(", ")
+}
+
+/// Those of some policies that were asked for.
+struct Asked {
+    names: String,
+    count: usize,
+}
+
+impl Asked {
+    fn of(study: &Study<'_>, some: &[&str]) -> Option<Self> {
+        let names = study.policies.iter().map(|policy: &&Named| policy.name);
+        let names: Vec<&str> = names.filter(|name| some.contains(name)).collect();
+        (!names.is_empty()).then(|| Self { names: names.join(", "), count: names.len() })
+    }
+
+    /// With what they do: `sjf knows`, `sjf, srtf know`.
+    fn who(&self, one: &str, several: &str) -> String {
+        format!("{} {}", self.names, of_number(self.count, one, several))
+    }
 }
 
 fn has_several_nodes(cluster: &Cluster) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foretrain_core::words::counted;
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 use foretrain_cost::interference::colocation::JobLoad;
 
@@ -118,7 +119,8 @@ impl<'a> Intake<'a> {
     pub fn finish(self) -> Result<(Vec<Job>, Used)> {
         let Self { mut jobs, mut used, .. } = self;
         if jobs.is_empty() {
-            let mut error = InputError::new(format!("none of {} rows can be scheduled", used.rows));
+            let mut error =
+                InputError::new(format!("none of {} can be scheduled", counted(used.rows, "row")));
             for (why, count) in &used.left_out {
                 error = error.hint(format!("{count}: {why}"));
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use foretrain_core::words::counted;
 use foretrain_core::{InputError, Result};
 use foretrain_hardware::{Catalogue, Device};
 
@@ -84,7 +85,12 @@ pub fn describe(cluster: &Cluster) -> String {
     let parts: Vec<String> =
         groups.iter().map(|((name, gpus), count)| format!("{count} x {gpus} {name}")).collect();
     let nodes = cluster.nodes().len();
-    format!("{} GPUs on {nodes} nodes: {}", cluster.gpus(), parts.join(", "))
+    format!(
+        "{} on {}: {}",
+        counted(cluster.gpus(), "GPU"),
+        counted(nodes, "node"),
+        parts.join(", ")
+    )
 }
 
 #[cfg(test)]

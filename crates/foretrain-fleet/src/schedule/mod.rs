@@ -28,6 +28,7 @@ mod speed;
 mod state;
 
 use foretrain_core::Nanos;
+use foretrain_core::words::{counted, of_number};
 
 pub use answer::Answer;
 pub use board::{Board, Refused};
@@ -109,7 +110,11 @@ impl<'a> Setup<'a> {
             return Some("it asks for no GPU".into());
         }
         if u64::from(least) > most {
-            return Some(format!("it asks for {least} GPUs of one kind; there are {most}"));
+            return Some(format!(
+                "it asks for {} of one kind; there {} {most}",
+                counted(least, "GPU"),
+                of_number(most, "is", "are")
+            ));
         }
         if !(job.work.is_finite() && job.work >= 0.0) {
             return Some("its duration is not known".into());

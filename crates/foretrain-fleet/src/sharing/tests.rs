@@ -141,11 +141,34 @@ fn a_plan_moves_on_where_the_next_group_promises_more() {
 #[test]
 fn tables_of_outcomes_say_what_is_wrong() {
     let error = |text: &str| Table::parse(text, 1, 0).unwrap_err().to_string();
-    assert!(error("layer,model,probability\n*,*,1.5\n").contains("row 2"));
+    assert!(error("layer,model,probability\n*,*,1.5\n").contains("line 2"));
+    assert!(error("layer,model,probability\n\n*,*,0.5\n*,*,2\n").contains("line 4"));
+    assert!(error("layer,model,layers,probability\n*,*,0,1\n").contains("at most 0 layers"));
     assert!(error("layer,model,probability\n*,*,x\n").contains("line 2"));
     assert!(error("layer,model,probability\n").contains("without rows"));
     assert!(error("a,b\n1,2\n").contains("line"));
     assert!(error("layer,model,probability\n*,*,NaN\n").contains("probability"));
+}
+
+/// A slip in a name would make a row match nothing, and its trials fail.
+#[test]
+fn tables_of_outcomes_speak_of_layers_and_models_that_there_are() {
+    let workload = workload(&[&[8, 8], &[8, 4]]);
+    let check = |row: &str| {
+        let text = format!("layer,model,probability\n*,*,1\n{row},1\n");
+        Table::parse(&text, 1, 0).unwrap().check(&workload)
+    };
+    assert_eq!(check("linear 8->8,1"), Ok(Vec::new()));
+    assert_eq!(check("*,1"), Ok(Vec::new()));
+    let error = check("linear 8->9,1").unwrap_err();
+    assert_eq!(error.to_string(), "no model has a layer \"linear 8->9\" (at line 3)");
+    assert_eq!(error.hints(), ["did you mean `linear 8->8`?"]);
+    let error = check("*,vgg").unwrap_err();
+    assert!(error.to_string().contains("no model is called \"vgg\""), "{error}");
+    // It is there, and nothing asks for it.
+    let odd = check("linear 4->4,*").unwrap();
+    assert_eq!(odd, ["line 3 answers nothing, as no two models have linear 4->4"]);
+    assert!(check("linear 4->4,0").unwrap()[0].contains("0 shares linear 4->4 with no other"));
 }
 
 #[test]

@@ -59,8 +59,11 @@ impl PredictorFile {
             let found = file.version;
             return wrong(format!("version {found}; this Foretrain reads {VERSION}"), "version");
         }
+        if let Some(why) = file.trained_on.defect() {
+            return wrong(why, "trained_on");
+        }
         match file.predictor.defect() {
-            Some(why) => wrong(why, "predictor"),
+            Some((key, why)) => wrong(why, &format!("predictor.{key}")),
             None => Ok(file),
         }
     }

@@ -1,7 +1,8 @@
 //! Trees for utilisation and memory, and what they may be asked.
 
 use foretrain_core::stats::quantile;
-use foretrain_core::{InputError, Result};
+use foretrain_core::words::{counted, of_number};
+use foretrain_core::{Bytes, InputError, Result};
 use foretrain_cost::boost::{BoostOptions, Regressor, Table};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,21 @@ pub struct TrainedOn {
     /// Under which licence the jobs are, empty if that is the user's own affair.
     #[serde(default)]
     pub licence: String,
+}
+
+impl TrainedOn {
+    /// Why a file was not written by a training, if so.
+    pub(super) fn defect(&self) -> Option<String> {
+        let Self { jobs, families, .. } = self;
+        let is_possible = *jobs >= LEAST_JOBS && (1..=*jobs).contains(families);
+        (!is_possible).then(|| {
+            format!(
+                "{} of {families} {}; expected at least {LEAST_JOBS} jobs of at least one",
+                counted(*jobs, "job"),
+                of_number(*families, "family", "families")
+            )
+        })
+    }
 }
 
 /// Trees with the ranges they were fitted to.
@@ -79,6 +95,10 @@ pub(super) struct Trees {
 }
 
 const MIB: f64 = (1 << 20) as f64;
+/// Memory of a measured job that is believed, MiB: 2 TiB is several times the largest device.
+pub(super) const MOST_MIB: f64 = (1 << 21) as f64;
+/// The most that trees may say, MiB: they overshoot what was measured by a small factor.
+const MOST_TOLD_MIB: f64 = (1 << 24) as f64;
 
 impl Trees {
     pub(super) fn fit(jobs: &[&MeasuredJob]) -> Self {
@@ -115,10 +135,13 @@ impl Predictor {
     /// leaving out each in turn.
     ///
     /// # Errors
-    /// If there are too few jobs.
+    /// If there are too few jobs, or trees learn nonsense of them.
     pub fn fit(jobs: &[MeasuredJob]) -> Result<Self> {
         if jobs.len() < LEAST_JOBS {
-            let message = format!("{} measured jobs; expected at least {LEAST_JOBS}", jobs.len());
+            let message = {
+                let found = counted(jobs.len(), "measured job");
+                format!("{found}; expected at least {LEAST_JOBS}")
+            };
             return Err(
                 InputError::new(message).hint("measure more, of different models and batches")
             );
@@ -136,7 +159,7 @@ impl Predictor {
         }
         let ends = |left: &[f64]| Some([quantile(left, 0.1)?, quantile(left, 0.9)?]);
         let column = |at: usize| jobs.iter().map(move |job| job.features.vector()[at]);
-        Ok(Self {
+        let predictor = Self {
             features: NAMES.map(Into::into).to_vec(),
             least: (0..COUNT).map(|at| column(at).fold(f64::INFINITY, f64::min)).collect(),
             most: (0..COUNT).map(|at| column(at).fold(f64::NEG_INFINITY, f64::max)).collect(),
@@ -144,7 +167,14 @@ impl Predictor {
             memory: trees.memory,
             left: ends(&left.0),
             memory_left: ends(&left.1),
-        })
+        };
+        // What could not be read again is not worth a file.
+        match predictor.defect() {
+            Some((what, why)) => Err(InputError::new(format!("the jobs teach nothing: {why}"))
+                .at(what)
+                .hint("look for figures in the table that are off by powers of ten")),
+            None => Ok(predictor),
+        }
     }
 
     /// What is to be expected of a job.
@@ -167,7 +197,9 @@ impl Predictor {
         let memory = self.memory.as_ref().map(|trees| {
             let value = trees.predict(&vector).exp() * MIB;
             let [low, high] = match self.memory_left {
-                Some(ends) if outside.is_empty() => ends.map(|left| value * left.exp()),
+                Some(ends) if outside.is_empty() => {
+                    ends.map(|left| (value * left.exp()).min(MOST_TOLD_MIB * MIB))
+                }
                 _ => [0.0, f64::MAX],
             };
             Interval { value, low: low.min(value), high: high.max(value) }
@@ -175,20 +207,72 @@ impl Predictor {
         Prediction { utilisation, memory, outside }
     }
 
-    /// Why a predictor from a file cannot be used, if so.
-    pub(super) fn defect(&self) -> Option<String> {
+    /// Why a predictor from a file cannot be used, if so, and where: a file may hold anything.
+    pub(super) fn defect(&self) -> Option<(&'static str, String)> {
         if self.features != NAMES {
-            return Some(format!("its features are {}", self.features.join(", ")));
+            return Some(("features", format!("its features are {}", self.features.join(", "))));
         }
         let is_finite = |list: &[f64]| list.len() == COUNT && list.iter().all(|v| v.is_finite());
         if !is_finite(&self.least) || !is_finite(&self.most) {
-            return Some("its ranges are not one finite number for each feature".into());
+            let why = "its ranges are not one finite number for each feature";
+            return Some(("least, most", why.into()));
         }
-        let ends = [self.left, self.memory_left];
-        if ends.iter().flatten().flatten().any(|end| !end.is_finite() || end.abs() > 100.0) {
-            return Some("its errors are no finite numbers".into());
+        for ((name, least), most) in NAMES.iter().zip(&self.least).zip(&self.most) {
+            if !(0.0..=*most).contains(least) {
+                return Some(("least, most", format!("{name} goes from {least} to {most}")));
+            }
         }
-        let trees = [Some(&self.utilisation), self.memory.as_ref()];
-        trees.into_iter().flatten().find_map(|trees| Some(trees.check(COUNT).err()?.to_string()))
+        let busy = defect_of(&self.utilisation, self.left, &BUSY).map(|why| ("utilisation", why));
+        busy.or_else(|| {
+            let Some(trees) = &self.memory else {
+                let why = || "errors of a memory that it does not tell".into();
+                return self.memory_left.map(|_| ("memory_left", why()));
+            };
+            Some(("memory", defect_of(trees, self.memory_left, &MEMORY)?))
+        })
     }
+}
+
+/// Logarithms that trees may say, and what they stand for.
+struct Bounds {
+    /// What measured jobs can have.
+    measured: [f64; 2],
+    /// What no sum of leaves may leave.
+    told: [f64; 2],
+    say: fn(f64) -> String,
+}
+
+/// Trees that were fitted overshoot the measured jobs by a part of their range. Past the ends it is
+/// cut off.
+const BUSY: Bounds = Bounds {
+    measured: [0.0, 4.615_120_517],
+    told: [-4.615_120_517, 2.0 * 4.615_120_517],
+    say: |log| format!("{:.4} % of utilisation", log.exp_m1()),
+};
+
+/// From one KiB to [`MOST_TOLD_MIB`].
+const MEMORY: Bounds = Bounds {
+    measured: [0.0, 14.556_090_792],
+    told: [-6.931_471_806, 16.635_532_333],
+    say: |log| format!("{} of memory", Bytes::from_f64(log.exp() * MIB)),
+};
+
+/// Errors, as logarithms, are no larger than what two measured jobs can be apart.
+fn defect_of(trees: &Regressor, left: Option<[f64; 2]>, bounds: &Bounds) -> Option<String> {
+    if let Err(error) = trees.check(COUNT) {
+        return Some(error.message().to_owned());
+    }
+    let within = |[least, most]: [f64; 2], value: f64| (least..=most).contains(&value);
+    let Bounds { measured, told, say } = bounds;
+    let (least, most) = trees.reach();
+    if let Some(wrong) = [least, most].into_iter().find(|end| !within(*told, *end)) {
+        let [low, high] = told.map(say);
+        return Some(format!("its trees may say {}; expected {low} to {high}", say(wrong)));
+    }
+    let widest = measured[1] - measured[0];
+    let is_sound = |[low, high]: [f64; 2]| {
+        low <= high && within([-widest, widest], low) && within([-widest, widest], high)
+    };
+    let [low, high] = left.filter(|ends| !is_sound(*ends))?;
+    Some(format!("its errors go from {low} to {high}; expected at most {widest:.2} either way"))
 }

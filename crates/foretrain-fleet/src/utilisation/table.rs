@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::MeasuredJob;
 use super::features::Features;
+use super::predictor::MOST_MIB;
 
 /// Finds the model that a table names.
 pub type Load<'a> = &'a dyn Fn(&str) -> Result<Model>;
@@ -61,8 +62,13 @@ impl Row {
             return Err(InputError::new(message).hint("expected a number from 0 to 100"));
         }
         let memory = match self.memory_mib {
-            Some(mib) if mib.is_finite() && mib > 0.0 => Some(Bytes::from_f64(mib * 1_048_576.0)),
-            Some(mib) => return Err(InputError::new(format!("a memory of {mib} MiB"))),
+            Some(mib) if (1.0..=MOST_MIB).contains(&mib) => {
+                Some(Bytes::from_f64(mib * 1_048_576.0))
+            }
+            Some(mib) => {
+                let error = InputError::new(format!("a memory of {mib} MiB"));
+                return Err(error.hint(format!("expected 1 to {MOST_MIB} MiB")));
+            }
             None => None,
         };
         let model = load(&self.model)?;

@@ -115,6 +115,42 @@ fn files_come_back_as_they_were_written_or_are_refused() {
     assert!(PredictorFile::read(&format!("{text}{text}")).is_err());
 }
 
+/// Whatever is written into a file, no prediction is nonsense.
+#[test]
+fn files_that_were_changed_by_hand_are_refused() {
+    let predictor = Predictor::fit(&jobs(3)).unwrap();
+    let trained = TrainedOn { jobs: 120, families: 3, ..TrainedOn::default() };
+    let whole: serde_json::Value =
+        serde_json::from_str(&PredictorFile::new(trained, predictor).text()).unwrap();
+    let refused = |key: &str, value: serde_json::Value| {
+        let mut file = whole.clone();
+        *file.pointer_mut(key).unwrap_or_else(|| panic!("{key}")) = value;
+        PredictorFile::read(&file.to_string()).unwrap_err().to_string()
+    };
+    let leaf = |which: &str| {
+        let nodes = whole.pointer(&format!("/predictor/{which}/trees/0/value")).unwrap();
+        let last = nodes.as_array().unwrap().len() - 1;
+        format!("/predictor/{which}/trees/0/value/{last}")
+    };
+    for (key, value, said) in [
+        (leaf("memory"), 30.0, "16.00 EiB of memory; expected 1.000 KiB of memory to 16.00 TiB"),
+        (leaf("memory"), -30.0, "0 B of memory"),
+        ("/predictor/memory/base".into(), 40.0, "predictor.memory"),
+        (leaf("utilisation"), 30.0, "% of utilisation"),
+        ("/predictor/utilisation/base".into(), -9.0, "predictor.utilisation"),
+        ("/predictor/left/1".into(), 5.0, "its errors go from"),
+        ("/predictor/memory_left/0".into(), 5.0, "its errors go from"),
+        ("/predictor/least/0".into(), 1e9, "batch goes from 1000000000"),
+        ("/predictor/least/0".into(), -1.0, "batch goes from -1"),
+    ] {
+        let found = refused(&key, value.into());
+        assert!(found.contains(said), "{key}: {found}");
+    }
+    assert!(refused("/trained_on/jobs", 3.into()).contains("3 jobs of 3 families"));
+    assert!(refused("/trained_on/families", 0.into()).contains("0 families"));
+    assert!(refused("/predictor/memory", serde_json::Value::Null).contains("memory_left"));
+}
+
 #[test]
 fn tables_name_models_and_say_what_is_wrong() {
     let load = |name: &str| named(name);
@@ -131,6 +167,8 @@ fn tables_name_models_and_say_what_is_wrong() {
     assert!(error("resnet-50,0,10").contains("batch"));
     assert!(error("resnet-49,1,10").contains("no model"));
     assert!(error("resnet-50,1,NaN").contains("utilisation"));
+    let text = "model,batch,utilisation,memory_mib\nresnet-50,1,10,2097153\n";
+    assert!(read_table(text, &load).unwrap_err().to_string().contains("a memory of"));
     assert!(error("resnet-50,x,1").contains("cannot be read"));
     assert!(read_table("model,batch,utilisation\n", &load).is_err());
 }

@@ -1,6 +1,7 @@
 //! What a step graph tells of a job: its copies, collectives, gradients and times, and what nodes say
 //! of their work.
 
+use foretrain_core::words::{counted, of_number};
 use foretrain_core::{Bytes, Flops, Nanos};
 use foretrain_cost::bus_factor;
 use foretrain_graph::attributes::well_known;
@@ -150,7 +151,11 @@ fn traffic(graph: &StepGraph, layout: &Layout) -> (Figure<Bytes>, Bytes) {
     } else if operations == 0 {
         Figure::missing("no communication among replicas was recognised")
     } else if unsized_ > 0 {
-        Figure::missing(format!("{unsized_} of {operations} collectives have no recorded size"))
+        Figure::missing(format!(
+            "{unsized_} of {} {} no recorded size",
+            counted(operations, "collective"),
+            of_number(unsized_, "has", "have")
+        ))
     } else {
         let how = format!(
             "collectives among replicas: {operations}; all-reduces count 2 (n-1)/n of their size sent, and received"

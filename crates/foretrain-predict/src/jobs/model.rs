@@ -1,5 +1,6 @@
 //! What the description of a model tells of a job that trains it.
 
+use foretrain_core::words::counted;
 use foretrain_core::{Bytes, DType, Flops, InputError, Result};
 use foretrain_cost::kernels::{KernelModel, Operation};
 use foretrain_fleet::jobs::Class;
@@ -48,7 +49,7 @@ pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
     let spread = class.value.zip(cnodes.value);
     let (bytes, how) =
         spread.map_or((Bytes::ZERO, ""), |(class, cnodes)| traffic(class, cnodes, &exchanged));
-    let samples = format!("{batch} samples, {} products", precision.compute.as_str());
+    let samples = format!("{}, {} products", counted(batch, "sample"), precision.compute.as_str());
     let updated = if exchanges_rows(class.value) { tables.touched } else { tables.elements };
     let update = update(dense.saturating_add(updated), &training);
     let (weights, state) = with_state(&training);

@@ -1,5 +1,6 @@
 //! A row of the feature table, every figure with its grounds.
 
+use foretrain_core::words::escaped;
 use foretrain_core::{Bytes, Flops, Nanos};
 use foretrain_fleet::jobs::{Class, Features, Job, TrafficCounts};
 
@@ -237,7 +238,7 @@ pub fn to_csv(rows: &[JobFeatures], titled: bool) -> foretrain_core::Result<Stri
             let titles = cells.iter().map(|cell| cell.column);
             writer.write_record(titles).map_err(|error| refused(error.to_string()))?;
         }
-        let texts = cells.iter().map(Cell::text);
+        let texts = cells.iter().map(|cell| escaped(&cell.text()).into_owned());
         writer.write_record(texts).map_err(|error| refused(error.to_string()))?;
     }
     let bytes = writer.into_inner().map_err(|error| refused(error.to_string()))?;

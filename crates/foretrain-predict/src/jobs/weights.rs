@@ -36,8 +36,9 @@ fn with_state(gradients: Figure<Bytes>, optimiser: Optimiser) -> Figure<Bytes> {
         value: gradients.value.map(|bytes| Bytes::new(bytes.get().saturating_mul(copies))),
         basis: Basis::Inferred,
         how: format!(
-            "{}, {copies} times: weights and the moments of {} as large as the gradients",
+            "{}, {}: weights and the moments of {} as large as the gradients",
             gradients.how,
+            if copies == 1 { "once".into() } else { format!("{copies} times") },
             optimiser.as_str()
         ),
     }

@@ -54,14 +54,15 @@ pub use fleet::{
     FleetFeaturesReport, FleetFieldReport, FleetFigureReport, FleetGainsReport, FleetGapReport,
     FleetGroupReport, FleetIntervalReport, FleetJobTimesReport, FleetJoinPeriodReport,
     FleetJoinReport, FleetMachineReport, FleetMachinesReport, FleetMeanReport, FleetMethodReport,
-    FleetPeriodReport, FleetPointReport, FleetPolicyReport, FleetProfileReport, FleetProjectReport,
-    FleetProjectionReport, FleetReasonReport, FleetResourceReport, FleetResourceShareReport,
-    FleetRowsReport, FleetRunReport, FleetSampleReport, FleetSavingsReport, FleetScheduleReport,
-    FleetShareGroupReport, FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport,
-    FleetShareReport, FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport,
-    FleetSpreadReport, FleetSweepReport, FleetTableReport, FleetTimesReport,
-    FleetUnexplainedReport, FleetUtilisationPredictReport, FleetUtilisationReport,
-    FleetUtilisationSplitReport, FleetWeightedReport, SharePlan,
+    FleetOpenPartReport, FleetOpenReport, FleetPeriodReport, FleetPointReport, FleetPolicyReport,
+    FleetProfileReport, FleetProjectReport, FleetProjectionReport, FleetReasonReport,
+    FleetResourceReport, FleetResourceShareReport, FleetRowsReport, FleetRunReport,
+    FleetSampleReport, FleetSavingsReport, FleetScheduleReport, FleetShareGroupReport,
+    FleetShareModelReport, FleetSharePairReport, FleetSharePlanReport, FleetShareReport,
+    FleetShareSpreadReport, FleetShareStepReport, FleetSpeedUpReport, FleetSpreadReport,
+    FleetSweepReport, FleetTableReport, FleetTimesReport, FleetUnexplainedReport,
+    FleetUtilisationPredictReport, FleetUtilisationReport, FleetUtilisationSplitReport,
+    FleetWeightedReport, SharePlan,
 };
 pub use hardware::{ClusterReport, DeviceReport, Figure, HardwareReport, LevelReport, NodeReport};
 pub use inspect::{
@@ -114,7 +115,7 @@ use serde_json::Value;
 
 /// Answers whose JSON has a published schema: verbs, with what they are asked for where
 /// their answers differ in form.
-pub const ANSWERS: [&str; 31] = [
+pub const ANSWERS: [&str; 32] = [
     "calibrate-collectives",
     "calibrate-primitives",
     "calibrate-interference",
@@ -125,6 +126,7 @@ pub const ANSWERS: [&str; 31] = [
     "fleet-characterise",
     "fleet-edge",
     "fleet-features",
+    "fleet-open",
     "fleet-project",
     "fleet-schedule",
     "fleet-share",
@@ -177,6 +179,7 @@ pub fn schema(answer: &str) -> Result<Value> {
         "fleet-sweep" => generator.into_root_schema_for::<FleetSweepReport>(),
         "fleet-edge" => generator.into_root_schema_for::<FleetEdgeReport>(),
         "fleet-features" => generator.into_root_schema_for::<FleetFeaturesReport>(),
+        "fleet-open" => generator.into_root_schema_for::<FleetOpenReport>(),
         "fleet-schedule" => generator.into_root_schema_for::<FleetScheduleReport>(),
         "fleet-share" => generator.into_root_schema_for::<FleetShareReport>(),
         "fleet-utilisation" => generator.into_root_schema_for::<FleetUtilisationReport>(),

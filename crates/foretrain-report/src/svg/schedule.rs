@@ -1,6 +1,7 @@
 //! A cluster over time under several policies.
 
 use foretrain_core::Nanos;
+use foretrain_core::words::counted;
 use foretrain_fleet::schedule::compare::PolicyResult;
 use foretrain_fleet::schedule::{Answer, Sample};
 
@@ -23,7 +24,7 @@ const PANELS: [Shown; 3] = [
 pub fn fleet_schedule(answer: &Answer) -> String {
     let step = BETWEEN + PLOT.min(LOWER);
     let height = HEAD + 30.0 + step * PANELS.len() as f64;
-    let title = format!("{} jobs on {} GPUs", answer.jobs, answer.gpus);
+    let title = format!("{} on {}", counted(answer.jobs, "job"), counted(answer.gpus, "GPU"));
     let names: Vec<&str> = answer.results.iter().map(|result| result.policy.name).collect();
     let description = format!("GPUs in use and waiting jobs over time under {}", names.join(", "));
     let marks = format!("the table as it is · {}", answer.source);

@@ -1,4 +1,7 @@
-//! A page of text under construction.
+//! A page of text under construction. Whatever comes from files may hold control characters, which a
+//! terminal would obey: here and in tables they are replaced, so that no page has to.
+
+use foretrain_core::words::printable;
 
 use super::TextStyle;
 use super::table::Table;
@@ -24,7 +27,7 @@ impl Sheet {
     pub(super) fn heading(&mut self, text: &str) {
         self.blank();
         if self.style.colour {
-            self.line(&format!("{BOLD}{text}{RESET}"));
+            self.push(&format!("{BOLD}{}{RESET}", printable(text)));
         } else {
             self.line(text);
         }
@@ -39,6 +42,10 @@ impl Sheet {
 
     /// A line as it is.
     pub(super) fn line(&mut self, line: &str) {
+        self.push(&printable(line));
+    }
+
+    fn push(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
@@ -60,7 +67,7 @@ impl Sheet {
         const MARK: &str = "warning: ";
         for line in wrap(MARK, text, self.style.width) {
             match line.strip_prefix(MARK).filter(|_| self.style.colour) {
-                Some(rest) => self.line(&format!("{YELLOW}{MARK}{RESET}{rest}")),
+                Some(rest) => self.push(&format!("{YELLOW}{MARK}{RESET}{}", printable(rest))),
                 None => self.line(&line),
             }
         }
@@ -103,6 +110,23 @@ fn wrap(first: &str, text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_from_a_file_is_obeyed() {
+        let wild = "a\u{1b}[31m";
+        for colour in [false, true] {
+            let mut sheet = Sheet::new(TextStyle { width: 80, colour });
+            sheet.heading(wild);
+            sheet.field(wild, wild);
+            sheet.warning(wild);
+            let mut table = Table::new(&[(wild, crate::text::table::Side::Left)]);
+            table.row(vec![wild.into()]);
+            sheet.table(table);
+            let page = sheet.finish();
+            assert!(!page.contains("\u{1b}[31m"), "{page:?}");
+            assert_eq!(page.matches("a?[31m").count(), 6, "{page:?}");
+        }
+    }
 
     #[test]
     fn words_are_broken_and_indented() {

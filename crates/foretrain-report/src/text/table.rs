@@ -4,6 +4,7 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table as Grid, TableStyle,
     Width,
 };
+use foretrain_core::words::printable;
 
 /// Which side a column's cells stand on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Table {
         grid.load_style(STYLE);
         grid.force_no_tty();
         grid.set_content_arrangement(ContentArrangement::Dynamic);
-        grid.set_header(columns.iter().map(|(name, _)| *name));
+        grid.set_header(columns.iter().map(|(name, _)| printable(name).into_owned()));
         for (index, (_, side)) in columns.iter().enumerate() {
             if let Some(column) = grid.column_mut(index) {
                 column.set_padding((0, if index + 1 < columns.len() { 2 } else { 0 }));
@@ -43,7 +44,7 @@ impl Table {
     /// Adds a row; cells beyond the columns are a mistake of the caller.
     pub(super) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns);
-        self.grid.add_row(cells);
+        self.grid.add_row(cells.iter().map(|cell| printable(cell).into_owned()));
     }
 
     /// Whether no row was added.

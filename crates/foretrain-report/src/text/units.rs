@@ -2,6 +2,8 @@
 //! decimal, sizes binary.
 
 use foretrain_core::units::significant;
+pub use foretrain_core::words::counted;
+use foretrain_core::words::printable;
 use foretrain_core::{Bandwidth, Bytes, Estimate, Nanos};
 
 /// Milliseconds with four significant digits, at most four decimals, without the unit.
@@ -75,15 +77,10 @@ pub fn whole_time(time: Nanos) -> String {
     }
 }
 
-/// A count and its noun, in the plural if there are not one of them.
-pub fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
 /// Text from a trace, made safe for a terminal (control characters shown as `?`) and cut in the
 /// middle to `most` characters: the beginning of a kernel's name and its end both tell.
 pub fn name(text: &str, most: usize) -> String {
-    let clean: Vec<char> = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let clean: Vec<char> = printable(text).chars().collect();
     if clean.len() <= most || most < 5 {
         return clean.into_iter().collect();
     }

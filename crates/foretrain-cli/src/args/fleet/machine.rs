@@ -35,7 +35,7 @@ pub(super) struct Machine {
     gpus_per_server: Option<u32>,
     /// Replicas behind one PCIe root, which share it for their input, in classes of one server
     /// [default: 1; of project: all of the server].
-    #[arg(long, value_name = "N", value_parser = values::gpus)]
+    #[arg(long, value_name = "N", value_parser = replicas)]
     pcie_sharing: Option<u32>,
     /// Part of every peak that is reached, or of one: 0.8, memory=0.03; may be given several times
     /// [default: 0.7].
@@ -53,6 +53,10 @@ pub(super) fn resource(name: &str) -> Result<Resource, String> {
     known.ok_or_else(|| {
         format!("no resource {name:?}; there are {}", Resource::ALL.map(Resource::name).join(", "))
     })
+}
+
+fn replicas(text: &str) -> Result<u32, String> {
+    values::count(text, "replicas")
 }
 
 fn efficiency(text: &str) -> Result<(Option<Resource>, f64), String> {

@@ -57,7 +57,7 @@ struct ClusterArgs {
     #[arg(long, value_name = "FILE")]
     hardware: Vec<PathBuf>,
     /// Nodes.
-    #[arg(long, value_name = "N", value_parser = values::gpus, required_unless_present = "machines")]
+    #[arg(long, value_name = "N", value_parser = values::nodes, required_unless_present = "machines")]
     nodes: Option<u32>,
     /// GPUs of a node, without --on [default: 8].
     #[arg(long, value_name = "N", value_parser = values::gpus, conflicts_with = "machines")]
@@ -66,7 +66,7 @@ struct ClusterArgs {
     #[arg(long, value_name = "TABLE", conflicts_with = "nodes")]
     machines: Option<PathBuf>,
     /// Nodes of a rack.
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = values::gpus)]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = values::nodes)]
     rack: u32,
 }
 
@@ -116,8 +116,9 @@ struct StudyArgs {
     /// Of everything random.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// How far off expected durations are: standard deviation of their logarithm, as in 50%.
-    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = values::percent)]
+    /// How far off expected durations are: standard deviation of their logarithm, as in 50%; at most
+    /// 1000%.
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = duration_error)]
     duration_error: f64,
     /// When to end, from the first submission [default: when all jobs have].
     #[arg(long, value_name = "TIME", value_parser = interval)]
@@ -138,6 +139,10 @@ enum Place {
 
 fn policy(name: &str) -> Result<&'static Named, String> {
     Named::find(name).map_err(values::advised)
+}
+
+fn duration_error(text: &str) -> Result<f64, String> {
+    values::percent_up_to(text, 1_000)
 }
 
 fn interval(text: &str) -> Result<Nanos, String> {

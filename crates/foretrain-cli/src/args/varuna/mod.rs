@@ -89,7 +89,7 @@ struct SimulateArgs {
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::time, help_heading = "Times as given", conflicts_with = "profile")]
     all_reduce: Nanos,
     /// Pipelines side by side, where --scattered puts them between neighbours.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::gpus, help_heading = "Times as given", conflicts_with = "profile")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = pipelines, help_heading = "Times as given", conflicts_with = "profile")]
     replicas: u32,
     /// Draw each schedule in letters, and list its tasks in --json.
     #[arg(long)]
@@ -133,6 +133,10 @@ struct MorphArgs {
     job: JobArgs,
     #[command(flatten)]
     choice: ProfileArgs,
+}
+
+fn pipelines(text: &str) -> Result<u32, String> {
+    values::count(text, "pipelines")
 }
 
 impl From<Varuna> for Options {

@@ -33,5 +33,5 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         text::fleet_characterise(&name, &answer, cases, &ledger, output.style())
     };
     output.answer(&text)?;
-    Ok(Answer::Yes)
+    Ok(if answer.rows.timed.total > 0 { Answer::Yes } else { Answer::No })
 }

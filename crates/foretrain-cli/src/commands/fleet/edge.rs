@@ -28,12 +28,14 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let edge = parse(&text).map_err(|error| error.in_file(&options.file))?;
     let given: Vec<Memory> = options.memory.iter().copied().map(Memory::Given).collect();
     let wanted = if given.is_empty() { &LEVELS[..] } else { &given };
-    let report = FleetEdgeReport::new(&edge, &compare(&edge, wanted)?);
+    let compared = compare(&edge, wanted)?;
+    let report = FleetEdgeReport::new(&edge, &compared);
     let text = if output.json() {
         json::to_text(&report)
     } else {
         text::fleet_edge(&report, output.style())
     };
     output.answer(&text)?;
-    Ok(Answer::Yes)
+    let fits = compared.iter().any(|run| run.best.is_some());
+    Ok(if fits { Answer::Yes } else { Answer::No })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use foretrain::core::{InputError, Ledger};
 use foretrain::fleet::jobs::Job;
 use foretrain::predict::jobs::open::{Terms, open};
+use foretrain::report::json::{self, FleetOpenReport};
 use foretrain::report::text;
 
 use super::Source;
@@ -22,16 +23,16 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
-    if output.json() {
-        return Err(InputError::new("what is opened is a graph; there is no JSON of it")
-            .hint("save it with --out; foretrain inspect --json tells what it holds")
-            .into());
-    }
     let file = options.source.files.first().map(|file| file.display().to_string());
     let table = file.unwrap_or_default();
     let job = found(options, &table)?;
     let opened = open(&job, &table, &options.terms)?;
-    output.answer(&text::fleet_open(&opened, output.style()))?;
+    let text = if output.json() {
+        json::to_text(&FleetOpenReport::new(&opened))
+    } else {
+        text::fleet_open(&opened, output.style())
+    };
+    output.answer(&text)?;
     if let Some(path) = &options.graph {
         export::save(&opened.graph, &format!("a step of job {}", opened.id), path, output)?;
     }

@@ -38,5 +38,5 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         text::fleet_project(&name, &answer, &ledger, output.style())
     };
     output.answer(&text)?;
-    Ok(Answer::Yes)
+    Ok(if answer.can_any_run() { Answer::Yes } else { Answer::No })
 }

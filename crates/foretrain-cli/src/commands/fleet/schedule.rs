@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use foretrain::core::words::escaped;
 use foretrain::core::{InputError, Ledger, Nanos};
 use foretrain::cost::interference::ModelFile;
 use foretrain::cost::interference::colocation::Sharing;
@@ -197,7 +198,7 @@ fn table_of_jobs(jobs: &[Job], results: &[PolicyResult]) -> Result<Vec<u8>> {
             let [preemptions, moves, failures] = state.disturbed.map(|count| count.to_string());
             let cells = [
                 result.policy.name.to_owned(),
-                job.name.clone(),
+                escaped(&job.name).into_owned(),
                 job.gpus.to_string(),
                 job.submit.secs_f64().to_string(),
                 seconds(state.first_start),

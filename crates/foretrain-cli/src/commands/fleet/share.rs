@@ -50,6 +50,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let shown = planned.as_ref().map(|planned| SharePlan {
         plan: &planned.plan,
         accuracy: &planned.accuracy,
+        notes: &planned.notes,
         timed: !options.epoch_times.is_empty(),
         spread: planned.spread,
     });
@@ -93,6 +94,7 @@ fn number_namesakes(models: &mut [ModelLayers]) {
 struct Planned {
     plan: Plan,
     accuracy: String,
+    notes: Vec<String>,
     spread: Option<Spread>,
 }
 
@@ -105,11 +107,13 @@ fn make(workload: &Workload, accuracy: &Accuracy, options: &Options) -> Read<Pla
         Accuracy::Always => Planned {
             plan: plan(workload, &asked, &mut Always { epochs }),
             accuracy: "always kept (assumed): the most that could be saved".into(),
+            notes: Vec::new(),
             spread: None,
         },
         Accuracy::Never => Planned {
             plan: plan(workload, &asked, &mut Never),
             accuracy: "never kept (assumed): the most that could be spent".into(),
+            notes: Vec::new(),
             spread: None,
         },
         Accuracy::Chance(probability) => {
@@ -117,6 +121,7 @@ fn make(workload: &Workload, accuracy: &Accuracy, options: &Options) -> Read<Pla
             Planned {
                 plan: plan(workload, &asked, &mut chance.clone()),
                 accuracy: format!("kept by each model with probability {probability} (assumed)"),
+                notes: Vec::new(),
                 spread: spread(workload, &asked, options.draws, |draw| {
                     chance.with_seed(other(draw))
                 }),
@@ -127,10 +132,12 @@ fn make(workload: &Workload, accuracy: &Accuracy, options: &Options) -> Read<Pla
                 error.hint("or give always, never, or a probability such as 0.8")
             })?;
             let table = Table::parse(&text, epochs, seed).map_err(|error| error.in_file(path))?;
+            let notes = table.check(workload).map_err(|error| error.in_file(path))?;
             let drawn = if table.is_random() { options.draws } else { 0 };
             Planned {
                 plan: plan(workload, &asked, &mut table.clone()),
                 accuracy: format!("from {}; what no row fits fails", path.display()),
+                notes,
                 spread: spread(workload, &asked, drawn, |draw| table.with_seed(other(draw))),
             }
         }

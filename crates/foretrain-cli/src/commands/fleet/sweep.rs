@@ -82,5 +82,5 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         text::fleet_sweep(&name, &answer, usual, &ledger, output.style())
     };
     output.answer(&text)?;
-    Ok(Answer::Yes)
+    Ok(if answer.rows.timed.used > 0 { Answer::Yes } else { Answer::No })
 }

@@ -27,7 +27,7 @@ pub(crate) enum Options {
 pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     match options {
         Options::Train { table, write, force, about, licence } => {
-            check_free(write, *force)?;
+            check_free(write, "--write", *force)?;
             let jobs = jobs(table)?;
             let predictor = Predictor::fit(&jobs).map_err(|error| error.in_file(table))?;
             let trained_on = TrainedOn {

@@ -101,6 +101,71 @@ fn a_device_gives_a_model_its_times() {
     }
 }
 
+/// Execution traces of all ranks tell what one of them does, and how many there are.
+#[test]
+fn a_directory_of_execution_traces_is_a_job() {
+    const TRACED: &str = "examples/models/traced.json";
+    let home = tempfile::tempdir().unwrap();
+    let ranks = home.path().join("run");
+    std::fs::create_dir(&ranks).unwrap();
+    let traced = std::fs::read(root().join(TRACED)).unwrap();
+    for rank in 0..4 {
+        write(&ranks, &format!("et_rank{rank}.json"), &traced);
+    }
+    write(&ranks, "notes.txt", "what we did");
+    let features = ["fleet", "features", text(&ranks), "--batch=64"];
+    let (page, found) = page("fleet-features", &[&features[..], &["--explain"]].concat());
+    assert!(page.contains("ranks with an execution trace"), "{page}");
+    assert!(page.contains("note: et_rank0.json stands for all 4 ranks"), "{page}");
+    let job = &found["jobs"][0];
+    assert_eq!((&job["job"], number(job, "cnodes")), (&"run".into(), 4.0));
+    let alone = answer(&["fleet", "features", TRACED, "--batch=64", "--cnodes=4", "--json"]);
+    let alone: Value = serde_json::from_str(&alone).unwrap();
+    assert_eq!(number(job, "flops"), number(&alone["jobs"][0], "flops"));
+    // What the batch was, the trace knows, and says if it is not given.
+    let said = complaint(&features[..3], home.path());
+    assert!(said.contains("give --batch") && said.contains("samples a pass"), "{said}");
+    // Two runs are not one job, and a directory without traces holds none.
+    write(&ranks, "et_other.json", &traced);
+    let said = complaint(&features, home.path());
+    assert!(said.contains("5 execution traces, and not the rank of each"), "{said}");
+    let none = tempfile::tempdir().unwrap();
+    write(none.path(), "model.onnx", one_layer());
+    let said = complaint(&["fleet", "features", text(none.path())], none.path());
+    assert!(said.contains("name files that describe models themselves"), "{said}");
+}
+
+fn field(number: u8, content: impl AsRef<[u8]>) -> Vec<u8> {
+    let content = content.as_ref();
+    [&[number << 3 | 2, u8::try_from(content.len()).expect("short")], content].concat()
+}
+
+/// An ONNX file of one product, 16 inputs and 10 outputs, for samples of any number.
+fn one_layer() -> Vec<u8> {
+    let shape = [field(1, field(2, "N")), field(1, [8, 16])].concat();
+    let kind = field(1, [vec![8, 1], field(2, shape)].concat());
+    let input = [field(1, "x"), field(2, kind)].concat();
+    let weight = [vec![8, 16, 8, 10, 16, 1], field(8, "w")].concat();
+    let product = [field(1, "x"), field(1, "w"), field(2, "y"), field(4, "MatMul")].concat();
+    let graph = [field(1, product), field(5, weight), field(11, input)].concat();
+    [vec![8, 8], field(7, graph)].concat()
+}
+
+#[test]
+fn an_onnx_file_is_a_model() {
+    let home = tempfile::tempdir().unwrap();
+    let file = write(home.path(), "small.onnx", one_layer());
+    let (_, found) =
+        page("fleet-features", &["fleet", "features", text(&file), "--batch=5", "--explain"]);
+    let job = &found["jobs"][0];
+    assert_eq!((&job["job"], &job["source"]), (&"small".into(), &"model".into()));
+    // Forward, and backward for the weights alone: the input is not trained.
+    let forward = 5.0 * 2.0 * 160.0;
+    assert!([2.0 * forward, 3.0 * forward].contains(&number(job, "flops")), "{job}");
+    let said = complaint(&["fleet", "features", text(&file)], home.path());
+    assert!(said.contains("give --batch"), "{said}");
+}
+
 #[test]
 fn mistakes_are_said_in_a_sentence() {
     let home = tempfile::tempdir().unwrap();

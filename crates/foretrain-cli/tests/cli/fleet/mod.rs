@@ -2,6 +2,7 @@
 
 mod audit;
 mod features;
+mod no;
 mod open;
 mod schedule;
 mod share;

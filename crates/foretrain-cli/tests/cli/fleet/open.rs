@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::page;
 use crate::support::{answer, complaint, run, text, write};
 
 const FEATURES: &str = "examples/fleet/features.csv";
@@ -45,7 +46,13 @@ fn a_row_is_predicted_at_any_size() {
 
 #[test]
 fn the_page_says_what_was_opened() {
-    insta::assert_snapshot!("fleet_open", answer(&["fleet", "open", FEATURES, "--row", "search"]));
+    let (page, found) = page("fleet-open", &["fleet", "open", FEATURES, "--row", "search"]);
+    insta::assert_snapshot!("fleet_open", page);
+    assert_eq!((&found["class"], &found["cnodes"]), (&"1wng".into(), &4.into()));
+    let parts = found["parts"].as_array().unwrap();
+    let sum: i64 = parts.iter().map(|part| part["time_ns"].as_i64().unwrap()).sum();
+    assert!((sum - found["step_ns"].as_i64().unwrap()).abs() < 100, "{found}");
+    assert_eq!((&parts[1]["flop"], &parts[1]["bytes"]), (&2.2e11.into(), &Value::Null));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::page;
-use crate::support::{answer, run};
+use crate::support::{answer, run, text, write};
 
 const JOBS: &str = "examples/fleet/training.csv";
 const ON: [&str; 4] = ["--on", "dgx-1-v100", "--nodes", "2"];
@@ -91,7 +91,7 @@ fn mistakes_are_named() {
         assert_eq!(said.code, 2, "{arguments:?}: {}", said.out);
         said.err
     };
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["--policy=fifoo"], "did you mean \"fifo\"?"),
         (&["--sharing=half"], "time-sliced, mps, none, or a factor"),
         (&["--interval=0s"], "a time above zero"),
@@ -100,11 +100,16 @@ fn mistakes_are_named() {
         (&["--utilisation=450%"], "450"),
         (&["--gpus-per-node=8"], "cannot be used with"),
         (&["--runs=0"], "1..=1000"),
+        (&["--rack=0"], "expected a number of nodes"),
+        (&["--duration-error=1001%"], "0 to 1000 per cent"),
     ];
     for (more, expected) in cases {
         let error = fails(&schedule(more));
         assert!(error.contains(expected), "{more:?}: {error}");
     }
+    let error = fails(&["fleet", "schedule", JOBS, "--nodes=0"]);
+    assert!(error.contains("expected a number of nodes, at least 1"), "{error}");
+    answer(&schedule(&["--duration-error=1000%", "--policy=sjf,srtf", "--runs=2"]));
     let error = fails(&["fleet", "schedule", JOBS]);
     assert!(error.contains("--nodes"), "{error}");
     let error = fails(&["fleet", "schedule", "examples/fleet/machines.csv", "--nodes=1"]);
@@ -113,6 +118,34 @@ fn mistakes_are_named() {
     assert!(
         error.contains("submission not known") && error.contains("--column submit="),
         "{error}"
+    );
+}
+
+/// Names in tables come from anywhere.
+#[test]
+fn control_characters_of_tables_reach_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows =
+        "job_id,submit_time,duration,num_gpus,\u{1b}[2J\na\u{1b}[31m,0,100,9,\nb\u{7},0,1,1,\n";
+    let table = write(folder.path(), "jobs\u{1b}[1m.csv", rows);
+    let jobs = folder.path().join("out.csv");
+    let base =
+        ["fleet", "schedule", text(&table), "--nodes=1", "--policy=muri-s,horus", "--runs=2"];
+    let page = answer(&[&base[..], &["--jobs", text(&jobs)]].concat());
+    let audit = answer(&["fleet", "audit", text(&table)]);
+    let written = std::fs::read_to_string(&jobs).unwrap();
+    for text in [&page, &audit, &written] {
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+    }
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("job a?[31m: it asks for 9 GPUs"), "{page}");
+    assert!(written.contains(r"a\u{1b}[31m") && written.contains(r"b\u{7}"), "{written}");
+    // One is no plural, one policy no "they".
+    assert!(page.contains("8 GPUs on 1 node:") && page.contains("1 of 2 jobs was never"), "{page}");
+    assert!(page.contains("once as many jobs drawn"), "{page}");
+    assert!(
+        page.contains("muri-s knows how long") && page.contains("others, 2 are taken"),
+        "{page}"
     );
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{answer, complaint, misfits, text, write};
+use crate::support::{answer, complaint, misfits, root, run, text, write};
 
 const PLANNED: [&str; 9] = [
     "fleet",
@@ -62,11 +62,40 @@ fn runs_of_a_device_fit_their_schema_and_lose_no_frame() {
         let frames = served["processed"].as_u64().unwrap() + served["skipped"].as_u64().unwrap();
         assert_eq!(frames, 3000);
     }
-    let small = document(&[&edge[..], &["--memory", "1GB"]].concat(), "fleet-edge");
-    assert_eq!(
-        (small["runs"][0]["fits"].as_bool(), &small["runs"][0]["time_ns"]),
-        (Some(false), &Value::Null)
-    );
+}
+
+/// The longest streams that are allowed, on as many choices as the example has.
+#[test]
+fn long_streams_are_played_in_seconds() {
+    let directory = tempfile::tempdir().unwrap();
+    let described = std::fs::read_to_string(root().join("examples/fleet/edge.toml")).unwrap();
+    let edge = write(directory.path(), "edge.toml", format!("frames = 1000000\n{described}"));
+    let began = std::time::Instant::now();
+    let page = answer(&["fleet", "edge", text(&edge)]);
+    // Most of a minute if a turn allocates; the bound leaves room for slow machines.
+    assert!(page.contains("1000000 frames each at 30 per second"), "{page}");
+    assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
+}
+
+#[test]
+fn slips_in_a_table_of_outcomes_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let asked = |row: &str| {
+        let rows = format!("layer,model,probability\n{row},1\n*,*,0\n");
+        let table = write(here, "outcomes.csv", rows);
+        run(&["fleet", "share", "vgg-16", "vgg-19", "alexnet", "--accuracy", text(&table)])
+    };
+    let said = asked("linear 25088->4069 bias,*").err;
+    assert!(said.contains("no model has a layer \"linear 25088->4069 bias\" (line 2 of"), "{said}");
+    assert!(said.contains("did you mean `linear 25088->4096 bias`?"), "{said}");
+    let said = asked("*,vgg16").err;
+    assert!(said.contains("no model is called \"vgg16\" (line 2 of"), "{said}");
+    assert!(said.contains("did you mean `vgg-16`?"), "{said}");
+    // AlexNet's own filters are a layer, and nobody else has it.
+    let odd = asked("conv 3->64 11x11 stride 4 padding 2 bias,alexnet");
+    assert_eq!(odd.code, 0, "{}", odd.err);
+    assert!(odd.out.contains("note: line 2 answers nothing, as alexnet shares"), "{}", odd.out);
 }
 
 /// Weights on the disk are compared with each other by their headers, and with described models by
@@ -99,12 +128,31 @@ fn mistakes_are_said_in_a_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     let cut = write(here, "cut.safetensors", b"\x10\0\0\0\0\0\0\0{}");
+    let weights = |name: &str, tensors: &str, data: usize| {
+        let mut bytes = (tensors.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(tensors.as_bytes());
+        bytes.resize(bytes.len() + data, 0);
+        write(here, name, bytes)
+    };
+    let strange = weights(
+        "strange.safetensors",
+        r#"{"w":{"dtype":"Q99","shape":[2,2],"data_offsets":[0,4]}}"#,
+        4,
+    );
+    let overlap = weights(
+        "overlap.safetensors",
+        r#"{"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},
+            "b":{"dtype":"U8","shape":[2,2],"data_offsets":[2,6]}}"#,
+        6,
+    );
     let table = write(here, "outcomes.csv", "layer,model,probability\n*,*,2\n");
     let edge =
         write(here, "edge.toml", "[[model]]\nname = \"a\"\nload_ms = 1\nload_gb = 1\nrun = []\n");
     let said: Vec<String> = [
         &["fleet", "share", "resnet-49"][..],
         &["fleet", "share", text(&cut)],
+        &["fleet", "share", text(&strange)],
+        &["fleet", "share", text(&overlap)],
         &["fleet", "share", "llama-3-8b", "--classes", "2"],
         &["fleet", "share", "vgg-16", "vgg-19", "--accuracy", text(&table)],
         &["fleet", "share", "vgg-16", "vgg-19", "--accuracy", "nowhere.csv"],

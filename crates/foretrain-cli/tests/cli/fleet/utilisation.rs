@@ -25,6 +25,7 @@ fn a_predictor_is_learnt_kept_and_asked() {
     insta::assert_snapshot!("fleet_utilisation_train", page);
     let said = complaint(&train, home.path());
     assert!(said.contains("there is such a file already"), "{said}");
+    assert!(said.contains("another name with --write"), "{said}");
 
     let predict =
         [&verb[..], &["predict", "resnet-50", "--batch", "24", "--with", text(&kept)]].concat();
@@ -50,6 +51,22 @@ fn a_predictor_is_learnt_kept_and_asked() {
     // What was learnt is known better than what was held out.
     assert!(split(&seen)["rmsle"].as_f64() < split(&scored)["rmsle"].as_f64(), "{seen} {scored}");
     assert_eq!(split(&seen)["mean_rmsle"], Value::Null);
+}
+
+#[test]
+fn a_predictor_that_was_changed_by_hand_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let kept = home.path().join("ours.json");
+    answer(&["fleet", "utilisation", "train", JOBS, "--write", text(&kept)]);
+    let mut file: Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    file["predictor"]["memory"]["base"] = 40.into();
+    let changed = write(home.path(), "changed.json", file.to_string());
+    let predict = ["fleet", "utilisation", "predict", "resnet-50", "--batch=8", "--with"];
+    let said = complaint(&[&predict[..], &[text(&changed)]].concat(), home.path());
+    assert!(said.contains("of memory; expected") && said.contains("predictor.memory"), "{said}");
+    let schedule = ["fleet", "schedule", "examples/fleet/training.csv", "--nodes=1"];
+    let with = [&schedule[..], &["--utilisation-with", text(&changed)]].concat();
+    assert!(complaint(&with, home.path()).contains("predictor.memory"));
 }
 
 #[test]

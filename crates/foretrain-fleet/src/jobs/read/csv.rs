@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
+use foretrain_core::words::counted;
 
 use super::source::Rest;
 use super::{LONGEST, Rows, Step};
@@ -120,7 +121,7 @@ impl Rows for Lines {
         let line = row.position().map_or(self.row, csv::Position::line);
         Step::Fault(
             Fault::RaggedRow,
-            format!("line {line}: {} cells instead of {}", row.len(), self.titles.len()),
+            format!("line {line}: {} instead of {}", counted(row.len(), "cell"), self.titles.len()),
         )
     }
 }

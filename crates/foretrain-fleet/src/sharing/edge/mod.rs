@@ -12,6 +12,7 @@ mod describe;
 mod search;
 mod simulate;
 
+use foretrain_core::words::counted;
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 
 pub use compare::{Compared, compare};
@@ -128,6 +129,13 @@ impl Edge {
         Err(InputError::new("a pair that shares layers names a model that there is not"))
     }
 
+    /// The least memory in which every model can run with one of its batches.
+    pub fn least_memory(&self) -> Bytes {
+        let least = |model: &EdgeModel| model.runs.iter().map(|run| run.memory).min();
+        let most = self.models.iter().filter_map(least).max().unwrap_or(Bytes::ZERO);
+        most + self.runtime
+    }
+
     /// Memory of the device at a level.
     pub fn memory(&self, wanted: Memory) -> Option<Bytes> {
         let level = match wanted {
@@ -168,7 +176,7 @@ impl EdgeModel {
         }
         match self.runs.iter().find(|run| run.batch == 0 || run.time <= Nanos::ZERO) {
             None => Ok(()),
-            Some(run) => error(format!("a run of {} frames in {}", run.batch, run.time)),
+            Some(run) => error(format!("a run of {} in {}", counted(run.batch, "frame"), run.time)),
         }
     }
 

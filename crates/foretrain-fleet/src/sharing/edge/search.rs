@@ -3,8 +3,8 @@
 use foretrain_core::{Bytes, InputError, Result};
 use rayon::prelude::*;
 
-use super::simulate::{Outcome, Served, simulate};
-use super::{Edge, EdgeModel};
+use super::simulate::{Outcome, Served, play, stamps};
+use super::{Edge, EdgeModel, Run};
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +17,8 @@ pub struct Best {
     pub too_large: usize,
 }
 
-/// Most frames that are played, over all streams and choices.
-const MOST: usize = 2_000_000_000;
+/// Most frames that are played, over all streams and choices: some seconds.
+const MOST: usize = 500_000_000;
 
 /// Plays every choice of batches and keeps the one whose worst-served stream has the largest share
 /// of frames processed; if that is equal, by the next worst, and so on. Shares count in hundredths,
@@ -36,10 +36,11 @@ pub fn search(edge: &Edge, memory: Option<Bytes>) -> Result<Option<Best>> {
         let message = format!("choices of batches that play more than {MOST} frames in all");
         return Err(InputError::new(message).hint("describe fewer batches, models or frames"));
     };
+    let stamps = stamps(edge);
     let played: Vec<Option<Outcome>> = (0..choices)
         .into_par_iter()
-        .map(|number| simulate(edge, memory, &choice(&edge.models, number)))
-        .collect::<Result<_>>()?;
+        .map(|number| play(edge, memory, &stamps, &choice(&edge.models, number)))
+        .collect();
     let tried = played.len();
     let mut best: Option<(Vec<u32>, Outcome)> = None;
     let mut fitting = 0;
@@ -53,19 +54,19 @@ pub fn search(edge: &Edge, memory: Option<Bytes>) -> Result<Option<Best>> {
     Ok(best.map(|(_, outcome)| Best { outcome, tried, too_large: tried - fitting }))
 }
 
-/// The batches of a choice; the last model's change fastest.
-fn choice(models: &[EdgeModel], mut number: usize) -> Vec<u32> {
-    let mut batches: Vec<u32> = models
+/// The runs of a choice of batches; the last model's change fastest.
+fn choice(models: &[EdgeModel], mut number: usize) -> Vec<Run> {
+    let mut runs: Vec<Run> = models
         .iter()
         .rev()
         .map(|model| {
-            let run = &model.runs[number % model.runs.len()];
+            let run = model.runs[number % model.runs.len()];
             number /= model.runs.len();
-            run.batch
+            run
         })
         .collect();
-    batches.reverse();
-    batches
+    runs.reverse();
+    runs
 }
 
 fn rank(outcome: &Outcome) -> Vec<u32> {

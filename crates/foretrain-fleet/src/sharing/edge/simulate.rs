@@ -1,8 +1,9 @@
 //! One run of the device with given batches.
 
+use foretrain_core::words::{counted, of_number};
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 
-use super::{Edge, EdgeModel, Run};
+use super::{Edge, Run};
 
 /// What became of a stream's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub struct Outcome {
 /// Milliseconds as a double. Times and the frames' stamps are summed up in them, as the published
 /// simulation does: where a run ends just as a frame comes, the last bit decides, and turns that
 /// repeat would repeat the other decision.
-type Millis = f64;
+pub(super) type Millis = f64;
 
 /// Plays all streams to their end with one batch per model, in `memory` (`None`: all models stay in
 /// memory); `None` if a batch does not fit even alone.
@@ -60,75 +61,125 @@ pub fn simulate(edge: &Edge, memory: Option<Bytes>, batches: &[u32]) -> Result<O
     edge.check()?;
     let runs = edge.models.iter().zip(batches).map(|(model, &batch)| {
         model.run(batch).copied().ok_or_else(|| {
-            InputError::new(format!("no run of {batch} frames is described")).at(&model.name)
+            InputError::new(format!("no run of {} is described", counted(batch, "frame")))
+                .at(&model.name)
         })
     });
     let runs: Vec<Run> = runs.collect::<Result<_>>()?;
     if runs.len() != edge.models.len() {
-        let message = format!("{} batches for {} models", runs.len(), edge.models.len());
+        let message = {
+            let batches = of_number(runs.len(), "batch", "batches");
+            format!("{} {batches} for {}", runs.len(), counted(edge.models.len(), "model"))
+        };
         return Err(InputError::new(message));
     }
-    Ok(Player::new(edge, memory, runs).play())
+    Ok(play(edge, memory, &stamps(edge), &runs))
+}
+
+/// When the frames of every stream come.
+pub(super) fn stamps(edge: &Edge) -> Vec<Millis> {
+    let next = |stamp: &Millis| Some(stamp + 1000.0 / edge.rate);
+    std::iter::successors(Some(0.0), next).take(edge.frames as usize).collect()
+}
+
+/// Plays a device that can be simulated with these runs of its models.
+pub(super) fn play(
+    edge: &Edge,
+    memory: Option<Bytes>,
+    stamps: &[Millis],
+    runs: &[Run],
+) -> Option<Outcome> {
+    Player::new(edge, memory, stamps, runs).play()
 }
 
 /// A stream: frames before `next` are done with.
 #[derive(Clone, Copy, Default)]
 struct Stream {
     next: u32,
-    /// Frames that have come by the last look at the clock.
-    come: u32,
     processed: u32,
 }
 
+/// What a model takes to bring in, alone and beside others.
+struct Loads {
+    alone: (Millis, Bytes),
+    /// The same beside another model, with that one's number.
+    beside: Vec<(usize, Millis, Bytes)>,
+    /// Of its run.
+    run: (Millis, Bytes),
+    batch: u32,
+}
+
+/// A turn allocates nothing: there are millions of them.
 struct Player<'a> {
-    edge: &'a Edge,
     memory: Option<Bytes>,
-    runs: Vec<Run>,
-    /// Time and memory to load a model beside another, by both numbers.
-    beside: Vec<Option<(Nanos, Bytes)>>,
-    stamps: Vec<Millis>,
+    runtime: Bytes,
+    deadline: Millis,
+    models: Vec<Loads>,
+    stamps: &'a [Millis],
     streams: Vec<Stream>,
-    /// Models in memory, the one used last at the end.
-    resident: Vec<usize>,
+    /// Frames of each stream that have come by the last look at the clock.
+    come: u32,
+    /// Models in memory, the one used last at the end; and whether each is.
+    order: Vec<usize>,
+    is_resident: Vec<bool>,
     clock: Millis,
     loading: Millis,
     evictions: u64,
 }
 
 impl<'a> Player<'a> {
-    fn new(edge: &'a Edge, memory: Option<Bytes>, runs: Vec<Run>) -> Self {
+    fn new(edge: &Edge, memory: Option<Bytes>, stamps: &'a [Millis], runs: &[Run]) -> Self {
         let count = edge.models.len();
-        let mut beside = vec![None; count * count];
-        for shared in &edge.shared {
-            beside[shared.model * count + shared.beside] = Some((shared.load, shared.resident));
-        }
-        let mut stamp = 0.0;
-        let stamps = (0..edge.frames).map(|_| {
-            let now = stamp;
-            stamp += 1000.0 / edge.rate;
-            now
+        let models = edge.models.iter().zip(runs).enumerate().map(|(number, (model, run))| {
+            let mut beside: Vec<(usize, Millis, Bytes)> = Vec::new();
+            for pair in edge.shared.iter().filter(|pair| pair.model == number) {
+                // Of two accounts of one pair the last counts.
+                beside.retain(|(other, ..)| *other != pair.beside);
+                if pair.beside != number {
+                    beside.push((pair.beside, pair.load.millis_f64(), pair.resident));
+                }
+            }
+            Loads {
+                alone: (model.load.millis_f64(), model.resident),
+                beside,
+                run: (run.time.millis_f64(), run.memory),
+                batch: run.batch,
+            }
         });
-        let stamps = stamps.collect();
-        let streams = vec![Stream::default(); count];
-        let (resident, clock, loading, evictions) = (Vec::new(), 0.0, 0.0, 0);
-        Self { edge, memory, runs, beside, stamps, streams, resident, clock, loading, evictions }
+        Self {
+            memory,
+            runtime: edge.runtime,
+            deadline: edge.deadline.millis_f64(),
+            models: models.collect(),
+            stamps,
+            streams: vec![Stream::default(); count],
+            come: 0,
+            order: Vec::with_capacity(count),
+            is_resident: vec![false; count],
+            clock: 0.0,
+            loading: 0.0,
+            evictions: 0,
+        }
+    }
+
+    fn frames(&self) -> u32 {
+        self.stamps.len() as u32
     }
 
     fn play(mut self) -> Option<Outcome> {
-        let count = self.streams.len();
-        while self.streams.iter().any(|stream| stream.next < self.edge.frames) {
+        let (count, frames) = (self.streams.len(), self.frames());
+        while self.streams.iter().any(|stream| stream.next < frames) {
             for model in 0..count {
                 self.bring(model)?;
                 self.serve(model);
             }
         }
-        let frames = self.edge.frames;
         let served = self.streams.iter().map(|stream| {
             let processed = stream.processed;
             Served { frames, processed, skipped: frames - processed }
         });
         Some(Outcome {
-            batches: self.runs.iter().map(|run| run.batch).collect(),
+            batches: self.models.iter().map(|model| model.batch).collect(),
             served: served.collect(),
             time: Nanos::from_nanos_f64(self.clock * 1e6),
             loading: self.loading / self.clock,
@@ -136,36 +187,34 @@ impl<'a> Player<'a> {
         })
     }
 
-    fn model(&self, model: usize) -> &'a EdgeModel {
-        &self.edge.models[model]
-    }
-
     /// What loading a model costs beside those in memory: the cheapest of its partners counts.
-    fn rest(&self, model: usize, resident: &[usize]) -> (Nanos, Bytes) {
-        let alone = (self.model(model).load, self.model(model).resident);
-        let count = self.streams.len();
-        let partners = resident.iter().filter(|&&other| other != model);
-        partners
-            .filter_map(|other| self.beside[model * count + other])
-            .fold(alone, |best, rest| (best.0.min(rest.0), best.1.min(rest.1)))
+    fn rest(&self, model: usize) -> (Millis, Bytes) {
+        let Loads { alone, beside, .. } = &self.models[model];
+        let partners = beside.iter().filter(|(other, ..)| self.is_resident[*other]);
+        partners.fold(*alone, |best, (_, load, bytes)| (best.0.min(*load), best.1.min(*bytes)))
     }
 
     /// Brings a model into memory; `None` if it does not fit even alone.
     fn bring(&mut self, model: usize) -> Option<()> {
         let Some(memory) = self.memory else { return Some(()) };
-        let was_resident = self.resident.contains(&model);
-        self.resident.retain(|&other| other != model);
+        let was_resident = self.is_resident[model];
+        if was_resident {
+            self.order.retain(|&other| other != model);
+        }
+        self.is_resident[model] = true;
         while self.needed(model) > memory {
-            self.resident.pop()?;
+            let last = self.order.pop()?;
+            self.is_resident[last] = false;
             self.evictions += 1;
         }
-        let (load, rest) = self.rest(model, &self.resident);
-        let load = if was_resident { 0.0 } else { load.millis_f64() };
-        self.resident.push(model);
+        let (load, rest) = self.rest(model);
+        let load = if was_resident { 0.0 } else { load };
+        self.order.push(model);
         // The one before, in the round: it may still run while this one is loaded.
-        let before = self.runs[model.checked_sub(1).unwrap_or(self.runs.len() - 1)];
-        let fits = rest + before.memory + self.edge.runtime <= memory;
-        let waits = if fits { (load - before.time.millis_f64()).max(0.0) } else { load };
+        let before = &self.models[model.checked_sub(1).unwrap_or(self.models.len() - 1)];
+        let (time, bytes) = before.run;
+        let fits = rest + bytes + self.runtime <= memory;
+        let waits = if fits { (load - time).max(0.0) } else { load };
         self.clock += waits;
         self.loading += waits;
         Some(())
@@ -173,25 +222,23 @@ impl<'a> Player<'a> {
 
     /// Memory for a run of this model beside those in memory.
     fn needed(&self, model: usize) -> Bytes {
-        let mut with: Vec<usize> = self.resident.clone();
-        with.push(model);
-        let others: Bytes = self.resident.iter().map(|&other| self.rest(other, &with).1).sum();
-        others + self.runs[model].memory + self.edge.runtime
+        let others: Bytes = self.order.iter().map(|&other| self.rest(other).1).sum();
+        others + self.models[model].run.1 + self.runtime
     }
 
     /// Waits for frames that can be ready in time and runs the newest of them.
     fn serve(&mut self, model: usize) {
-        let Run { batch, time, .. } = self.runs[model];
-        let (time, deadline) = (time.millis_f64(), self.edge.deadline.millis_f64());
-        let last = self.edge.frames - 1;
+        let Loads { run: (time, _), batch, .. } = self.models[model];
+        let last = self.frames() - 1;
         loop {
-            let come = self.come(model);
+            let come = self.come();
             let stream = &mut self.streams[model];
             let waiting = come.saturating_sub(stream.next);
             stream.next = stream.next.max(come);
             // The last frame ends the stream, late or not.
             let is_worth = waiting > 0
-                && (come > last || self.stamps[come as usize - 1] + deadline >= self.clock + time);
+                && (come > last
+                    || self.stamps[come as usize - 1] + self.deadline >= self.clock + time);
             if is_worth {
                 stream.processed += waiting.min(batch);
                 self.clock += time;
@@ -207,11 +254,9 @@ impl<'a> Player<'a> {
     }
 
     /// Frames of a stream that have come; the first is there when the clock starts.
-    fn come(&mut self, model: usize) -> u32 {
-        let stream = &mut self.streams[model];
-        while stream.come < self.edge.frames && self.stamps[stream.come as usize] <= self.clock {
-            stream.come += 1;
-        }
-        stream.come
+    fn come(&mut self) -> u32 {
+        let later = &self.stamps[self.come as usize..];
+        self.come += later.iter().take_while(|stamp| **stamp <= self.clock).count() as u32;
+        self.come
     }
 }

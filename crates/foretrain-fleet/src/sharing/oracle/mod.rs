@@ -1,6 +1,7 @@
 //! Whether models keep their accuracy when they share: only training tells, so the answer is given
 //! from outside.
 
+mod known;
 mod table;
 
 use rand::{RngExt, SeedableRng};

@@ -3,7 +3,9 @@
 use foretrain_core::{InputError, Result};
 use serde::Deserialize;
 
+use super::known::Known;
 use super::{AccuracyOracle, Trial, checked, draw};
+use crate::sharing::Workload;
 
 /// Rows of a table, the first that fits answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,11 +18,11 @@ pub struct Table {
 /// `layer,model,layers,probability,epochs`
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+pub(super) struct Row {
     /// The layer as reports spell it; `*` for any.
-    layer: String,
+    pub(super) layer: String,
     /// The model's name; `*` for any.
-    model: String,
+    pub(super) model: String,
     /// Fits trials of at most so many layers.
     #[serde(default)]
     layers: Option<usize>,
@@ -29,6 +31,9 @@ struct Row {
     /// Epochs of a success.
     #[serde(default)]
     epochs: Option<u32>,
+    /// Where it stands in the file.
+    #[serde(skip)]
+    pub(super) line: u64,
 }
 
 /// More rows are no table of trials.
@@ -44,20 +49,36 @@ impl Table {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let mut rows = Vec::new();
-        for row in reader.deserialize::<Row>() {
-            let row = row.map_err(|error| wrong(&error))?;
-            let line = rows.len() + 2;
-            checked(row.probability).map_err(|error| error.at(format!("row {line}")))?;
+        let titles = reader.headers().map_err(|error| wrong(&error))?.clone();
+        for record in reader.records() {
+            let record = record.map_err(|error| wrong(&error))?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let row: Row = record.deserialize(Some(&titles)).map_err(|error| wrong(&error))?;
             if rows.len() >= MOST {
                 return Err(InputError::new(format!("more than {MOST} rows")));
             }
-            rows.push(row);
+            rows.push(
+                Row { line, ..row }.checked().map_err(|error| error.at(format!("line {line}")))?,
+            );
         }
         if rows.is_empty() {
             let error = InputError::new("a table of outcomes without rows");
             return Err(error.hint(COLUMNS));
         }
         Ok(Self { rows, epochs, seed })
+    }
+
+    /// Refuses rows of layers or models that the workload does not have: a name with a slip would
+    /// match nothing. Answers what is odd without being wrong, as sentences: rows whose layer their
+    /// model shares with no other.
+    ///
+    /// # Errors
+    /// Names the line, the name and the nearest one that there is.
+    pub fn check(&self, workload: &Workload) -> Result<Vec<String>> {
+        let known = Known::of(workload);
+        let checked = self.rows.iter().map(|row| known.check(row));
+        let odd = checked.collect::<Result<Vec<Option<String>>>>()?;
+        Ok(odd.into_iter().flatten().collect())
     }
 
     /// The same table with other luck.
@@ -68,6 +89,17 @@ impl Table {
     /// Whether luck plays a part: some outcome is neither certain nor excluded.
     pub fn is_random(&self) -> bool {
         self.rows.iter().any(|row| row.probability > 0.0 && row.probability < 1.0)
+    }
+}
+
+impl Row {
+    fn checked(self) -> Result<Self> {
+        checked(self.probability)?;
+        if self.layers == Some(0) {
+            let error = InputError::new("a row of at most 0 layers fits no trial");
+            return Err(error.hint("leave the cell empty for any number"));
+        }
+        Ok(self)
     }
 }
 

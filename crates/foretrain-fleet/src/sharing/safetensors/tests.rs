@@ -32,6 +32,7 @@ fn layers_take_the_bias_that_is_named_after_them() {
 fn headers_that_contradict_the_file_are_refused() {
     let error = |bytes: &[u8]| parse_weights(bytes).unwrap_err().to_string();
     assert!(error(&file(SMALL, 99)).contains("of 99 bytes"));
+    assert!(error(&file(SMALL, 103)).contains("3 bytes at the end"));
     assert!(error(b"abc").contains("ends before"));
     assert!(error(&u64::MAX.to_le_bytes()).contains("at most"));
     assert!(error(&file(SMALL, 100)[..60]).contains("ends before"));
@@ -42,6 +43,40 @@ fn headers_that_contradict_the_file_are_refused() {
     let twice = SMALL.replace("norm.weight", "conv.bias");
     assert!(error(&file(&twice, 100)).contains("two tensors"));
     assert!(error(&file("[]", 0)).contains("tensors by name"));
+}
+
+#[test]
+fn tensors_neither_overlap_nor_leave_gaps() {
+    let of = |first: (u64, u64), second: (u64, u64), data| {
+        let tensor = |name: &str, (begin, end): (u64, u64)| {
+            let bytes = end - begin;
+            format!(
+                r#""{name}":{{"dtype":"U8","shape":[1,{bytes}],"data_offsets":[{begin},{end}]}}"#
+            )
+        };
+        let header = format!("{{{},{}}}", tensor("a", first), tensor("b", second));
+        parse_weights(&file(&header, data)).map_err(|error| error.to_string())
+    };
+    assert!(of((0, 4), (4, 8), 8).is_ok() && of((4, 8), (0, 4), 8).is_ok());
+    assert!(of((0, 0), (0, 4), 4).is_ok(), "a tensor may be empty");
+    assert!(of((0, 4), (2, 6), 6).unwrap_err().contains("\"b\" begins at byte 2"));
+    assert!(of((0, 4), (0, 4), 4).unwrap_err().contains("within \"a\", which ends at 4"));
+    assert!(of((0, 4), (6, 8), 8).unwrap_err().contains("bytes 4 to 6"));
+    assert!(of((1, 4), (4, 8), 8).unwrap_err().contains("bytes 0 to 1"));
+}
+
+#[test]
+fn types_that_the_format_does_not_have_are_named() {
+    let of = |dtype: &str| {
+        let header = format!(r#"{{"w":{{"dtype":"{dtype}","shape":[2,2],"data_offsets":[0,4]}}}}"#);
+        parse_weights(&file(&header, 4))
+    };
+    assert_eq!(of("F8_E4M3FNUZ").unwrap().layers.len(), 1);
+    let error = of("Q99").unwrap_err();
+    assert_eq!(error.to_string(), "tensor \"w\" is of the unknown type \"Q99\"");
+    assert!(error.hints()[0].contains("BF16"), "{error:?}");
+    assert_eq!(of("F8_E4M4").unwrap_err().hints(), ["did you mean `F8_E4M3`?"]);
+    assert!(of("F8_E8M0").unwrap_err().to_string().contains("F8_E8M0, which is not compared"));
 }
 
 #[test]
@@ -58,6 +93,13 @@ fn an_index_names_its_neighbours_only() {
     assert_eq!(index("conv.weight", "part-1.safetensors").unwrap().layers.len(), 2);
     let error = index("lost.weight", "part-1.safetensors").unwrap_err();
     assert!(error.to_string().contains("no file holds"), "{error}");
+    write("part-2.safetensors", &file(SMALL, 100));
+    write(
+        INDEX,
+        br#"{"weight_map":{"conv.weight":"part-1.safetensors","conv.bias":"part-2.safetensors"}}"#,
+    );
+    let error = read_weights(&directory).unwrap_err();
+    assert!(error.to_string().contains("is in another file"), "{error}");
     let error = index("conv.weight", "../part-1.safetensors").unwrap_err();
     assert!(error.to_string().contains("beside the index"), "{error}");
     std::fs::remove_dir_all(&directory).unwrap();

@@ -19,6 +19,8 @@ pub struct FleetEdgeReport {
     pub deadline_ns: i64,
     /// Frames of each stream.
     pub frames: u32,
+    /// The least memory in which every model can run with one of its batches.
+    pub least_memory_bytes: u64,
     /// Runs, each with its best batches.
     pub runs: Vec<FleetEdgeRunReport>,
 }
@@ -76,6 +78,7 @@ impl FleetEdgeReport {
             frames_per_second: edge.rate,
             deadline_ns: edge.deadline.nanos(),
             frames: edge.frames,
+            least_memory_bytes: edge.least_memory().get(),
         }
     }
 }

@@ -23,12 +23,14 @@ pub use moved::{
 pub use steps::{FleetMethodReport, FleetResourceReport, FleetRowsReport};
 mod edge;
 mod features;
+mod open;
 mod schedule;
 mod share;
 mod utilisation;
 
 pub use edge::{FleetEdgeReport, FleetEdgeRunReport, FleetEdgeServedReport};
 pub use features::{FleetFeaturesJobReport, FleetFeaturesReport, FleetFigureReport};
+pub use open::{FleetOpenPartReport, FleetOpenReport};
 pub use schedule::{
     FleetJobTimesReport, FleetMeanReport, FleetPolicyReport, FleetRunReport, FleetSampleReport,
     FleetSavingsReport, FleetScheduleReport,

@@ -79,6 +79,8 @@ pub struct FleetShareGroupReport {
 pub struct FleetSharePlanReport {
     /// Where the outcomes of retrainings come from.
     pub accuracy: String,
+    /// What is odd about that, as rows of a table that answer nothing.
+    pub notes: Vec<String>,
     /// What is saved in the end.
     pub saved_bytes: u64,
     /// Epochs of all models in all retrainings.
@@ -130,6 +132,8 @@ pub struct SharePlan<'a> {
     pub plan: &'a Plan,
     /// Where the outcomes of retrainings come from.
     pub accuracy: &'a str,
+    /// What is odd about that.
+    pub notes: &'a [String],
     /// Whether epochs' times were given.
     pub timed: bool,
     /// How plans differ by luck.
@@ -206,7 +210,7 @@ impl FleetShareGroupReport {
 
 impl FleetSharePlanReport {
     fn new(planned: &SharePlan<'_>, names: &[&str]) -> Self {
-        let SharePlan { plan, accuracy, timed, spread } = planned;
+        let SharePlan { plan, accuracy, notes, timed, spread } = planned;
         let time = |time: Nanos| timed.then(|| time.nanos());
         let step = |step: &Step| FleetShareStepReport {
             group: step.group,
@@ -221,6 +225,7 @@ impl FleetSharePlanReport {
         let epochs = plan.steps.iter().map(|step| u64::from(step.epochs) * step.trained as u64);
         Self {
             accuracy: (*accuracy).to_owned(),
+            notes: notes.to_vec(),
             saved_bytes: plan.saved().get(),
             model_epochs: epochs.sum(),
             time_ns: time(plan.time()),

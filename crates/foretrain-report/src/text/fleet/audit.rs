@@ -1,17 +1,18 @@
 //! The page of `fleet audit`.
 
 use foretrain_core::units::significant;
+use foretrain_core::words::{counted, of_number};
 use foretrain_fleet::audit::{
     Arrivals, Audit, CapacityFrom, Gap, Join, Machines, Period, TableAudit,
 };
 use foretrain_fleet::jobs::{Kind, UnitFrom};
 
-use super::{amount, day, of};
+use super::{amount, amount_of, day, of, those_of};
 use crate::text::TextStyle;
 use crate::text::ledger;
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
-use crate::text::units::{counted, name, percent};
+use crate::text::units::{name, percent};
 
 /// Rows of a list before the rest is only counted.
 const SHOWN: usize = 12;
@@ -40,11 +41,17 @@ fn of_table(table: &TableAudit, sheet: &mut Sheet) {
     sheet.field("rows", &format!("{} read{missing}", of(table.rows)));
     if let Some(arrivals) = table.arrivals {
         sheet.field("arrivals", said(arrivals));
-        sheet.field("run times", &format!("{} rows have one", of(table.run_times)));
+        sheet.field(
+            "run times",
+            &format!("{} one", those_of(table.run_times, "row", "has", "have")),
+        );
         let seen = table.duplicates;
         let repeated = format!(
-            "{} of {} ids occur before, {} of them in an identical row",
-            seen.ids, seen.compared, seen.rows
+            "{} of {} {} before, {} of them in an identical row",
+            seen.ids,
+            counted(seen.compared, "id"),
+            of_number(seen.ids, "occurs", "occur"),
+            seen.rows
         );
         sheet.field("duplicates", &repeated);
     }
@@ -110,7 +117,11 @@ fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
     let Some(first) = table.periods.first() else {
         sheet.field(
             "days",
-            &format!("none: {} have no date", counted(table.undated as usize, "row")),
+            &format!(
+                "none: {} {} no date",
+                counted(table.undated, "row"),
+                of_number(table.undated, "has", "have")
+            ),
         );
         return;
     };
@@ -120,7 +131,7 @@ fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
     let about = format!(
         "{}: rows on {days} of {span}; {} without a date",
         days_of(first.first, last.last),
-        counted(table.undated as usize, "row")
+        counted(table.undated, "row")
     );
     sheet.field("days", &about);
     let mut titles: Vec<(&str, Side)> = vec![("Days", Side::Left), ("Rows", Side::Right)];
@@ -160,16 +171,27 @@ fn of_join(join: &Join, sheet: &mut Sheet) {
     sheet.heading(&format!("Jobs joined to {}", name(&join.parts, 80)));
     let unnamed = match join.unnamed {
         0 => String::new(),
-        unnamed => format!("; {unnamed} more have no id to join by"),
+        unnamed => {
+            format!("; {unnamed} more {} no id to join by", of_number(unnamed, "has", "have"))
+        }
     };
-    sheet.field("jobs", &format!("{} have a row in it{unnamed}", of(join.jobs)));
-    sheet.field("rows", &format!("{} name a job there is", of(join.rows)));
+    sheet.field(
+        "jobs",
+        &format!(
+            "{} {} a row in it{unnamed}",
+            of(join.jobs),
+            of_number(join.jobs.used, "has", "have")
+        ),
+    );
+    sheet.field(
+        "rows",
+        &format!("{} {} a job there is", of(join.rows), of_number(join.rows.used, "names", "name")),
+    );
     if let Some((first, last)) = join.days {
         sheet.field("its days", &days_of(first, last));
     }
     if join.on_several_machines > 0 {
-        let text =
-            format!("{} on several machines", counted(join.on_several_machines as usize, "job"));
+        let text = format!("{} on several machines", counted(join.on_several_machines, "job"));
         sheet.field("spread", &text);
     }
     let mut table = Table::new(&[
@@ -210,7 +232,7 @@ fn of_machines(audit: &Audit, sheet: &mut Sheet) {
     let from = match capacity.from {
         CapacityFrom::Machines => format!(
             "of {}, each with the most that a list, a job or a log says",
-            counted(machines.count as usize, "machine")
+            counted(machines.count, "machine")
         ),
         CapacityFrom::PeakOfJobs => {
             "the most that jobs held at once; the fleet may have more, so utilisation may be lower"
@@ -219,19 +241,20 @@ fn of_machines(audit: &Audit, sheet: &mut Sheet) {
     };
     sheet.field("GPUs", &format!("{} ({from})", amount(capacity.gpus)));
     if machines.listed > 0 {
-        let listed = counted(machines.listed as usize, "machine");
-        sheet.field("the list", &format!("{} GPUs of {listed}", machines.listed_gpus));
+        let listed = counted(machines.listed, "machine");
+        sheet.field("the list", &format!("{} of {listed}", counted(machines.listed_gpus, "GPU")));
     }
-    sheet.field("peak", &format!("{} GPUs held at once by jobs", amount(machines.peak)));
+    sheet.field("peak", &format!("{} held at once by jobs", amount_of(machines.peak, "GPU")));
     if let Some(allocated) = audit.allocated {
         let text = format!(
-            "{} of the GPU-time over {}, by {} jobs",
+            "{} of the GPU-time over {}, by {} {}",
             percent(allocated.share),
             match allocated.span.secs_f64() / 3600.0 {
-                hours if hours < 48.0 => format!("{} hours", amount(hours)),
-                hours => format!("{} days", amount(hours / 24.0)),
+                hours if hours < 48.0 => amount_of(hours, "hour"),
+                hours => amount_of(hours / 24.0, "day"),
             },
-            of(allocated.jobs)
+            of(allocated.jobs),
+            of_number(allocated.jobs.total, "job", "jobs")
         );
         sheet.field("held", &text);
     }
@@ -274,7 +297,7 @@ fn conflicts(machines: &Machines, sheet: &mut Sheet) {
     sheet.table(table);
     let hidden = machines.conflict_count.saturating_sub(SHOWN as u64);
     if hidden > 0 {
-        sheet.line(&counted(hidden as usize, "more machine"));
+        sheet.line(&counted(hidden, "more machine"));
     }
 }
 
@@ -283,14 +306,22 @@ fn of_gap(gap: &Gap, sheet: &mut Sheet) {
     let total = gap.compared + gap.outside;
     sheet.field(
         "compared",
-        &format!("{} of {total} GPU samples lie within the span of the jobs", gap.compared),
+        &format!(
+            "{} of {} {} within the span of the jobs",
+            gap.compared,
+            counted(total, "GPU sample"),
+            of_number(gap.compared, "lies", "lie")
+        ),
     );
     if gap.busy == 0.0 {
         sheet.field("busy", "no GPU sample is above 5 %");
         return;
     }
-    let text =
-        format!("{} GPUs on average; jobs held {}", amount(gap.mean_busy), amount(gap.mean_held));
+    let text = format!(
+        "{} on average; jobs held {}",
+        amount_of(gap.mean_busy, "GPU"),
+        amount(gap.mean_held)
+    );
     sheet.field("busy", &text);
     let whole = if gap.by_machine { "machine by machine" } else { "over the whole fleet" };
     let text = format!(
@@ -301,7 +332,7 @@ fn of_gap(gap: &Gap, sheet: &mut Sheet) {
     );
     sheet.field("unexplained", &text);
     if gap.open_ended > 0 {
-        let jobs = counted(gap.open_ended as usize, "job");
+        let jobs = counted(gap.open_ended, "job");
         let text = format!("{jobs} taken to hold GPUs from the start on, so the gap may be larger");
         sheet.field("without end", &text);
     }

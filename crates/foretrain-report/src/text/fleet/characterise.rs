@@ -7,7 +7,7 @@ use foretrain_fleet::pai::characterise::{
 };
 use foretrain_fleet::pai::{Case, Overlap, Step};
 
-use super::{distributions, method};
+use super::{distributions, method, untimed};
 use crate::text::TextStyle;
 use crate::text::ledger;
 use crate::text::sheet::Sheet;
@@ -26,6 +26,8 @@ pub fn fleet_characterise(
     sheet.heading(&format!("What steps consist of: {}", name(of, 80)));
     if answer.all.is_some() {
         method(&answer.method, &answer.rows, Overlap::None, &mut sheet);
+    } else if answer.rows.timed.total == 0 {
+        untimed(&answer.rows, &mut sheet);
     } else {
         sheet.field(
             "steps",

@@ -1,10 +1,11 @@
 //! How long jobs ran and waited, and what they held.
 
 use foretrain_core::diagnostics::Coverage;
+use foretrain_core::words::counted;
 use foretrain_fleet::jobs::Status;
 use foretrain_fleet::pai::distribution::{Distributions, Group, QUANTILES, Spread};
 
-use super::{amount, of};
+use super::{amount, those_of};
 use crate::text::sheet::Sheet;
 use crate::text::table::{Side, Table};
 use crate::text::units::percent;
@@ -36,13 +37,11 @@ pub(super) fn distributions(found: &Distributions, sheet: &mut Sheet) {
         table.row(cells);
     }
     sheet.table(table);
-    let rows = |spread: Option<Spread>| {
-        of(Coverage { used: spread.map_or(0, |spread| spread.rows), total: found.rows() })
-    };
-    sheet.field("run times", &format!("{} rows have one", rows(found.run_seconds())));
-    sheet.field("waits", &format!("{} rows have one", rows(found.wait_seconds())));
-    let submitted = of(Coverage { used: found.submitted(), total: found.rows() });
-    sheet.field("arrivals", &format!("{submitted} rows have a time of submission"));
+    let rows = |used| those_of(Coverage { used, total: found.rows() }, "row", "has", "have");
+    let with = |spread: Option<Spread>| rows(spread.map_or(0, |spread| spread.rows));
+    sheet.field("run times", &format!("{} one", with(found.run_seconds())));
+    sheet.field("waits", &format!("{} one", with(found.wait_seconds())));
+    sheet.field("arrivals", &format!("{} a time of submission", rows(found.submitted())));
     groups("Jobs by their GPUs", "GPUs", &found.by_gpus(), sheet);
     let statuses: Vec<(&str, Group)> = found
         .by_status()
@@ -51,7 +50,10 @@ pub(super) fn distributions(found: &Distributions, sheet: &mut Sheet) {
         .collect();
     groups("Jobs by how they ended", "Status", &statuses, sheet);
     if !statuses.is_empty() && found.without_status() > 0 {
-        sheet.field("no status", &format!("{} of {} rows", found.without_status(), found.rows()));
+        sheet.field(
+            "no status",
+            &format!("{} of {}", found.without_status(), counted(found.rows(), "row")),
+        );
     }
 }
 

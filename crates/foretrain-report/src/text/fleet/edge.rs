@@ -1,7 +1,9 @@
 //! A device that swaps models, as tables.
 
+use foretrain_core::words::counted;
 use foretrain_core::{Bytes, Nanos};
 
+use super::{amount, time};
 use crate::json::{FleetEdgeReport, FleetEdgeRunReport};
 use crate::text::TextStyle;
 use crate::text::sheet::Sheet;
@@ -14,17 +16,24 @@ pub fn fleet_edge(report: &FleetEdgeReport, style: TextStyle) -> String {
     sheet.heading("Models by turns");
     sheet.field("models", &report.models.join(", "));
     let streams = format!(
-        "{} frames each at {} per second, worth nothing after {}",
-        report.frames,
-        report.frames_per_second,
-        Nanos::from_nanos(report.deadline_ns)
+        "{} each at {} per second, worth nothing after {}",
+        counted(report.frames, "frame"),
+        amount(report.frames_per_second),
+        time(Nanos::from_nanos(report.deadline_ns))
     );
     sheet.field("streams", &streams);
     let shared = match report.shared_pairs {
         0 => "no pair; add [[shared]] tables to see what that would change".into(),
+        1 => "1 pair of models".into(),
         pairs => format!("{pairs} pairs of models"),
     };
     sheet.field("shared", &shared);
+    if !report.runs.iter().any(|run| run.fits) {
+        sheet.warning(&format!(
+            "no batch fits: the least memory in which every model can run with one of its batches is {}",
+            Bytes::new(report.least_memory_bytes)
+        ));
+    }
     sheet.blank();
     let mut table = Table::new(&[
         ("Memory", Side::Left),

@@ -11,8 +11,10 @@ pub use characterise::fleet_characterise;
 pub use moved::{fleet_project, fleet_sweep};
 pub use schedule::fleet_schedule;
 
+use foretrain_core::Nanos;
 use foretrain_core::diagnostics::Coverage;
 use foretrain_core::units::significant;
+use foretrain_core::words::{counted, of_number};
 use foretrain_fleet::pai::characterise::{Method, Rows};
 use foretrain_fleet::pai::{Hardware, Overlap, Resource};
 
@@ -25,6 +27,28 @@ fn of(coverage: Coverage) -> String {
     match total {
         0 => "0 of 0".into(),
         _ => format!("{used} of {total} ({})", percent(used as f64 / total as f64)),
+    }
+}
+
+/// `13 of 1000 (1.3 %) rows have`: those that do something, of all.
+fn those_of(coverage: Coverage, noun: &str, one: &str, several: &str) -> String {
+    let nouns = format!("{noun}s");
+    let noun = of_number(coverage.total, noun, &nouns);
+    let is_one = coverage.used == 1 || coverage.total == 1;
+    format!("{} {noun} {}", of(coverage), if is_one { one } else { several })
+}
+
+/// So much of something: `1 hour`, `2.5 hours`.
+fn amount_of(value: f64, noun: &str) -> String {
+    let amount = amount(value);
+    if amount == "1" { format!("1 {noun}") } else { format!("{amount} {noun}s") }
+}
+
+/// A time, in days where seconds would be too many to read.
+fn time(time: Nanos) -> String {
+    match time.secs_f64() / 86_400.0 {
+        days if days < 2.0 => time.to_string(),
+        days => amount_of(days, "day"),
     }
 }
 
@@ -67,19 +91,36 @@ fn method(method: &Method, rows: &Rows, overlap: Overlap, sheet: &mut Sheet) {
         1 => "no replicas share a PCIe root".into(),
         _ => format!("up to {sharing} replicas of a server share a PCIe root for their input"),
     };
-    sheet.field("servers", &format!("{} GPUs; {shared}", hardware.gpus_per_server));
+    sheet.field("servers", &format!("{}; {shared}", counted(hardware.gpus_per_server, "GPU")));
     let order = match overlap {
         Overlap::None => "input, computation and weight traffic one after the other",
         Overlap::Ideal => "the longest of input, computation and weight traffic hides the others",
     };
     sheet.field("a step", order);
     sheet.field("rows", &format!("{} timed", of(rows.timed)));
+    untimed(rows, sheet);
     if rows.synthetic > 0 {
         sheet.warning(&format!(
-            "synthetic: {} of {} timed rows were drawn by a generator to have published shares; they \
-             tell nothing that was not put into them",
-            rows.synthetic, rows.timed.used
+            "synthetic: {} of {} {} drawn by a generator to have published shares; nothing can be learnt \
+             that was not put in",
+            rows.synthetic,
+            counted(rows.timed.used, "timed row"),
+            of_number(rows.synthetic, "was", "were")
         ));
+    }
+}
+
+/// Says so where there is nothing to say.
+fn untimed(rows: &Rows, sheet: &mut Sheet) {
+    match rows.timed {
+        Coverage { total: 0, .. } => {
+            sheet.warning("the table has no row below its titles, so there is nothing to say");
+        }
+        Coverage { used: 0, total } => sheet.warning(&format!(
+            "no row could be timed ({} read), so there is nothing to say; findings tell why",
+            counted(total, "row")
+        )),
+        _ => {}
     }
 }
 
@@ -104,6 +145,18 @@ fn day(number: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_one_wherever_it_is_counted() {
+        let those = |used, total| those_of(Coverage { used, total }, "row", "has", "have");
+        assert_eq!(those(1, 1), "1 of 1 (100.0 %) row has");
+        assert_eq!(those(0, 1), "0 of 1 (0.0 %) row has");
+        assert_eq!(those(1, 4), "1 of 4 (25.0 %) rows has");
+        assert_eq!(those(2, 4), "2 of 4 (50.0 %) rows have");
+        assert_eq!([amount_of(1.0, "hour"), amount_of(2.5, "hour")], ["1 hour", "2.500 hours"]);
+        let shown = |secs| time(Nanos::from_secs_f64(secs));
+        assert_eq!([shown(7070.0), shown(31_000_000.0)], ["7070 s", "358.8 days"]);
+    }
 
     #[test]
     fn days_are_dates_where_they_are_since_1970() {

@@ -28,6 +28,23 @@ pub fn fleet_project(
         "weights",
         &format!("have to fit {} GB of a GPU where they are kept on it", super::amount(memory)),
     );
+    if answer.can_any_run() {
+        speed_ups(&answer.projections, &mut sheet);
+    } else if answer.rows.timed.used > 0 {
+        sheet.warning(match answer.projections.is_empty() {
+            true => "all jobs that could be timed are of the class asked for, so none moves",
+            false => "no job can run in another class",
+        });
+    }
+    reasons(&answer.projections, &mut sheet);
+    if answer.can_any_run() {
+        explained(&answer.projections, &mut sheet);
+    }
+    ledger::ledger(&ledger.into(), &mut sheet);
+    sheet.finish()
+}
+
+fn speed_ups(projections: &[Projection], sheet: &mut Sheet) {
     sheet.heading("Mean speed-up of one replica and of whole jobs, of those that can run there");
     let mut table = Table::new(&[
         ("Jobs of", Side::Left),
@@ -40,22 +57,22 @@ pub fn fleet_project(
         ("Faster", Side::Right),
     ]);
     table.keep_whole(0..8);
-    for projection in answer.projections.iter().filter(|projection| projection.jobs.used > 0) {
+    for projection in projections.iter().filter(|projection| projection.jobs.used > 0) {
         table.row(cells(projection));
     }
     sheet.table(table);
-    reasons(&answer.projections, &mut sheet);
+}
+
+fn explained(projections: &[Projection], sheet: &mut Sheet) {
     sheet.blank();
     sheet
         .paragraph("", "Faster is of all jobs of the class, those that cannot run there included.");
-    if answer.projections.iter().any(|projection| projection.to == Class::Pearl) {
+    if projections.iter().any(|projection| projection.to == Class::Pearl) {
         sheet.paragraph(
             "",
             "PEARL's traffic is a proposed form (docs/fleet.md), not the study's own.",
         );
     }
-    ledger::ledger(&ledger.into(), &mut sheet);
-    sheet.finish()
 }
 
 fn cells(projection: &Projection) -> Vec<String> {
@@ -113,6 +130,14 @@ pub fn fleet_sweep(
     if recalled_grid {
         sheet.field("changes", "the rates that the study tried, as recalled, and two of NVLink");
     }
+    if !answer.classes.is_empty() {
+        effects(answer, &mut sheet);
+    }
+    ledger::ledger(&ledger.into(), &mut sheet);
+    sheet.finish()
+}
+
+fn effects(answer: &Sweep, sheet: &mut Sheet) {
     sheet.heading("Mean speed-up of a step");
     let mut columns = vec![("Change", Side::Left)];
     columns.extend(answer.classes.iter().map(|class| (class.of.as_str(), Side::Right)));
@@ -135,6 +160,4 @@ pub fn fleet_sweep(
     }
     row("most sensitive to", &|class| answer.classes[class].most_sensitive().name().into());
     sheet.table(table);
-    ledger::ledger(&ledger.into(), &mut sheet);
-    sheet.finish()
 }

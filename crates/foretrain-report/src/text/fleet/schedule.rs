@@ -1,6 +1,7 @@
 //! Policies side by side.
 
 use foretrain_core::units::significant;
+use foretrain_core::words::{counted, of_number};
 use foretrain_fleet::schedule::compare::{Mean, Metric, PolicyResult};
 use foretrain_fleet::schedule::{Answer, KNOWN};
 
@@ -18,25 +19,26 @@ pub fn fleet_schedule(
 ) -> String {
     let mut sheet = Sheet::new(style);
     let (jobs, rows) = (answer.jobs, answer.used.rows);
-    sheet.field("jobs", &format!("{}: {jobs} of {rows} rows", answer.source));
+    sheet.field("jobs", &format!("{}: {jobs} of {}", answer.source, counted(rows, "row")));
     sheet.field("cluster", &answer.machines);
     let drawn = answer.runs - 1;
     if drawn > 0 {
         sheet.field(
             "runs",
             &format!(
-                "{} per policy: the table, and {drawn} times as many jobs drawn from it; +- is a 90 % \
-                 interval of the mean",
-                answer.runs
+                "{} per policy: the table, and {} as many jobs drawn from it; +- is a 90 % interval of \
+                 the mean",
+                answer.runs,
+                if drawn == 1 { "once".into() } else { format!("{drawn} times") }
             ),
         );
     }
     for (why, count) in &answer.used.left_out {
-        sheet.field("left out", &format!("{count} of {rows} rows: {why}"));
+        sheet.field("left out", &format!("{count} of {}: {why}", counted(rows, "row")));
     }
     let counts = KNOWN.iter().zip(answer.used.known).skip(1);
     let known: Vec<String> = counts.map(|(what, count)| format!("{what} {count}")).collect();
-    sheet.field("known", &format!("of {jobs} jobs: {}", known.join(", ")));
+    sheet.field("known", &format!("of {}: {}", counted(jobs, "job"), known.join(", ")));
 
     let (unit, per_unit) = unit(&answer.results);
     sheet.heading(&format!("Times ({unit})"));
@@ -54,15 +56,21 @@ pub fn fleet_schedule(
         let run = &result.table;
         if run.unfinished > 0 {
             sheet.warning(&format!(
-                "under {} {} of {} jobs had not finished when the run ended; their times are not in \
-                 the means",
-                result.policy.name, run.unfinished, jobs
+                "under {} {} of {} had not finished when the run ended; {} not in the means",
+                result.policy.name,
+                run.unfinished,
+                counted(jobs, "job"),
+                of_number(run.unfinished, "its times are", "their times are")
             ));
         }
     }
     if let Some(why) = &answer.impossible {
         let count = answer.results.first().map_or(0, |result| result.table.impossible);
-        sheet.warning(&format!("{count} of {jobs} jobs were never started, as {why}"));
+        sheet.warning(&format!(
+            "{count} of {} {} never started, as {why}",
+            counted(jobs, "job"),
+            of_number(count, "was", "were")
+        ));
     }
     for note in &answer.notes {
         sheet.paragraph("note: ", note);

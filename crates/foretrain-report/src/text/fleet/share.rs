@@ -1,5 +1,6 @@
 //! Shared layers as tables.
 
+use foretrain_core::words::counted;
 use foretrain_core::{Bytes, Nanos};
 
 use crate::json::{FleetSharePlanReport, FleetShareReport};
@@ -129,19 +130,25 @@ fn planned(report: &FleetShareReport, plan: &FleetSharePlanReport, sheet: &mut S
     let saved = Bytes::new(plan.saved_bytes);
     let part = percent(plan.saved_bytes as f64 / (report.bytes as f64).max(1.0));
     let (retrainings, epochs) = (plan.steps.len(), plan.model_epochs);
-    let time = plan.time_ns.map_or(String::new(), |time| format!(", {}", Nanos::from_nanos(time)));
+    let time = plan
+        .time_ns
+        .map_or(String::new(), |time| format!(", {}", super::time(Nanos::from_nanos(time))));
     sheet.field("saves", &format!("{saved} ({part})"));
     sheet.field(
         "costs",
-        &format!("{retrainings} retrainings, {epochs} epochs of single models{time}"),
+        &format!(
+            "{}, {} of single models{time}",
+            counted(retrainings, "retraining"),
+            counted(epochs, "epoch")
+        ),
     );
     if let Some(spread) = &plan.spread {
         let [low, middle, high] = spread.saved_bytes.map(Bytes::new);
-        let draws = spread.draws;
-        sheet.field(
-            "by luck",
-            &format!("{middle} saved ({low} to {high} in 8 of 10 of {draws} plans)"),
-        );
+        let draws = counted(spread.draws, "plan");
+        sheet.field("by luck", &format!("{middle} saved ({low} to {high} in 8 of 10 of {draws})"));
+    }
+    for note in &plan.notes {
+        sheet.paragraph("note: ", note);
     }
     if plan.steps.is_empty() {
         return;

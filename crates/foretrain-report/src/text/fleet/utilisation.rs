@@ -1,6 +1,7 @@
 //! Predicted utilisation as tables.
 
 use foretrain_core::Bytes;
+use foretrain_core::words::{counted, of_number};
 
 use crate::json::{FleetUtilisationPredictReport, FleetUtilisationReport};
 use crate::text::TextStyle;
@@ -12,7 +13,7 @@ use crate::text::units::plain;
 pub fn fleet_utilisation(report: &FleetUtilisationReport, style: TextStyle) -> String {
     let mut sheet = Sheet::new(style);
     sheet.heading("Utilisation predicted from graphs");
-    sheet.field("measured", &format!("{} jobs of {} families", report.jobs, report.families));
+    sheet.field("measured", &of_families(report.jobs, report.families, "job"));
     if let Some(file) = &report.kept_in {
         sheet.field("written to", file);
     }
@@ -75,7 +76,7 @@ pub fn fleet_utilisation_predict(
         about => format!(": {about}"),
     };
     let (jobs, families) = (report.trained_jobs, report.trained_families);
-    sheet.field("learnt from", &format!("{jobs} measured jobs of {families} families{about}"));
+    sheet.field("learnt from", &format!("{}{about}", of_families(jobs, families, "measured job")));
     if report.is_inside {
         return sheet.finish();
     }
@@ -93,6 +94,10 @@ pub fn fleet_utilisation_predict(
     }
     sheet.table(table);
     sheet.finish()
+}
+
+fn of_families(jobs: usize, families: usize, noun: &str) -> String {
+    format!("{} of {families} {}", counted(jobs, noun), of_number(families, "family", "families"))
 }
 
 fn short(value: f64) -> String {

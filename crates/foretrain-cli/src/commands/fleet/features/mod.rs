@@ -1,17 +1,22 @@
 //! `foretrain fleet features`.
 
+mod subject;
+
 use std::path::{Path, PathBuf};
 
-use foretrain::core::{InputError, Ledger};
+use foretrain::core::words::counted;
+use foretrain::core::{InputError, Ledger, Result as Read};
 use foretrain::fleet::jobs::Class;
 use foretrain::graph::StepGraph;
 use foretrain::hardware::Cluster;
-use foretrain::ingest::{FileKind, discover};
 use foretrain::plan::{Optimiser, Precision};
-use foretrain::predict::jobs::{Asked, JobFeatures, of_graphs, of_model, of_recordings, to_csv};
+use foretrain::predict::jobs::{
+    Asked, Basis, Figure, JobFeatures, of_graphs, of_model, of_recordings, to_csv,
+};
 use foretrain::report::json::{self, FleetFeaturesReport};
 use foretrain::report::text;
 
+use self::subject::{Subject, subject_of};
 use crate::commands::hardware::catalogue;
 use crate::commands::{Answer, models};
 use crate::failure::Result;
@@ -127,10 +132,16 @@ fn features(
         steps: known.steps,
         on,
     };
-    if !is_recording(subject) {
-        let model = models::load(subject)?;
-        let id = known.name.clone().unwrap_or_else(|| model.name.clone());
-        return Ok(of_model(&model, &Asked { id, ..asked })?);
+    match subject_of(subject)? {
+        Subject::Model => {
+            let model = models::load(subject)?;
+            let id = known.name.clone().unwrap_or_else(|| model.name.clone());
+            return Ok(of_model(&model, &Asked { id, ..asked })?);
+        }
+        Subject::Executions { lowest, ranks } => {
+            return Ok(of_executions(&lowest, ranks, &asked)?);
+        }
+        Subject::Recording => {}
     }
     refuse_of_models(known, on, subject)?;
     let source = Source {
@@ -153,7 +164,9 @@ fn features(
 fn dropped(ledger: &Ledger) -> impl Iterator<Item = String> + '_ {
     use foretrain::core::Severity;
     let lost = ledger.findings().filter(|finding| finding.severity == Severity::Dropped);
-    lost.map(|finding| format!("not read ({} times): {}", finding.count, finding.message))
+    lost.map(|finding| {
+        format!("not read ({}): {}", counted(finding.count, "time"), finding.message)
+    })
 }
 
 fn refuse_of_models(known: &Known, on: Option<&Cluster>, subject: &str) -> Result<()> {
@@ -171,21 +184,21 @@ fn refuse_of_models(known: &Known, on: Option<&Cluster>, subject: &str) -> Resul
     }
 }
 
-/// Whether a subject is a recording rather than what is trained: profiler traces, Chakra files and
-/// saved graphs are, a PyTorch execution trace tells the model.
-fn is_recording(subject: &str) -> bool {
-    let path = Path::new(subject);
-    if path.join("config.json").is_file() {
-        return false;
+/// The row of a job by the model that the execution trace of its lowest rank tells.
+fn of_executions(lowest: &Path, ranks: u32, asked: &Asked<'_>) -> Read<JobFeatures> {
+    let path = lowest.display().to_string();
+    let model = models::load(&path)?;
+    let cnodes = asked.cnodes.unwrap_or(ranks);
+    let mut row = of_model(&model, &Asked { cnodes: Some(cnodes), ..asked.clone() })
+        .map_err(|error| error.in_file(lowest).hint(format!("this is a {}", model.source)))?;
+    if asked.cnodes.is_none() {
+        row.cnodes = Figure::new(ranks, Basis::Measured, "ranks with an execution trace");
     }
-    if path.is_file() || path.is_dir() || subject.contains(['*', '?']) {
-        return discover(&[PathBuf::from(subject)]).is_ok_and(|(files, _)| {
-            files.iter().any(|file| {
-                matches!(file.kind, FileKind::Kineto | FileKind::Chakra | FileKind::StepGraph)
-            })
-        });
+    if ranks > 1 {
+        let lowest = lowest.file_name().unwrap_or_default().to_string_lossy();
+        row.notes.push(format!("{lowest} stands for all {ranks} ranks, each taken for a replica"));
     }
-    false
+    Ok(row)
 }
 
 /// The name of a file or directory without the endings of its kind and packing.
@@ -219,11 +232,7 @@ fn append(rows: &[JobFeatures], path: &Path, output: &Output) -> Result<()> {
             .into());
     };
     write_file(path, text.as_bytes())?;
-    output.note(&format!(
-        "wrote {}: {} more",
-        path.display(),
-        text::units::counted(rows.len(), "row")
-    ));
+    output.note(&format!("wrote {}: {} more", path.display(), counted(rows.len(), "row")));
     Ok(())
 }
 
