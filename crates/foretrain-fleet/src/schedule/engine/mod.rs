@@ -196,7 +196,6 @@ impl<'a> Engine<'a> {
             return;
         }
         progress.phase = Phase::Waiting;
-        progress.waiting_since = self.now;
         self.waiting.insert(id);
         policy.arrived(&self.board_view(), id);
     }
@@ -238,6 +237,7 @@ impl<'a> Engine<'a> {
     fn vacate(&mut self, id: JobId, at: &Placement) {
         let (cluster, job) = (self.setup.cluster, self.job(id));
         self.occupancy.remove(cluster, id, job, at);
+        self.gauge.change();
         self.settle(at);
         for neighbour in neighbours(&self.occupancy, [at]) {
             self.refresh(neighbour);
@@ -279,9 +279,6 @@ impl<'a> Engine<'a> {
     fn outcome(mut self, policy: &dyn Policy) -> Outcome {
         for progress in &mut self.progress {
             progress.count_to(self.now);
-            if progress.phase == Phase::Waiting {
-                progress.waited += self.now - progress.waiting_since;
-            }
         }
         Outcome::new(policy.name(), self.setup, &self.progress, self.now, self.gauge)
     }
