@@ -137,6 +137,12 @@ impl Regressor {
         self.trees.is_empty().then_some(f64::from(self.base))
     }
 
+    /// No answer is farther from zero.
+    pub fn reach(&self) -> f64 {
+        let trees: f64 = self.trees.iter().map(Tree::reach).sum();
+        f64::from(self.base).abs() + trees
+    }
+
     /// Refuses what [`Regressor::predict`] could not walk: a model read from a file may hold
     /// anything.
     ///
@@ -169,6 +175,11 @@ impl Tree {
             node = self.child[node] as usize + above;
         }
         f64::from(self.value[node])
+    }
+
+    fn reach(&self) -> f64 {
+        let leaves = self.split.iter().zip(&self.value).filter(|(split, _)| **split < 0);
+        leaves.map(|(_, value)| f64::from(value.abs())).fold(0.0, f64::max)
     }
 
     fn check(&self, features: usize) -> std::result::Result<(), String> {

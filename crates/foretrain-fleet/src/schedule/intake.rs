@@ -151,6 +151,10 @@ impl<'a> Intake<'a> {
             return Err("no GPU asked for");
         }
         let duration = duration(row, gpus).ok_or("duration not known")?;
+        // Steps and GPU-time may tell of more than the table's own times.
+        if duration > LONGEST {
+            return Err("longer than ten years");
+        }
         let (share, whole) = if let Some(sevenths) = slice_of(&row.gpu_kind) {
             (Share::Slice(sevenths), 1)
         } else if gpus < 1.0 {
@@ -307,11 +311,18 @@ mod tests {
         intake.add(&jobs::Job { submit: None, ..row("c", 0, 1.0, 60) });
         intake.add(&row("d", 0, 0.0, 60));
         intake.add(&row("e", 0, 1.0, 0));
+        let endless = jobs::Job {
+            steps: Some(1e12),
+            step_time: Some(Nanos::from_millis(1_000)),
+            ..row("f", 0, 1.0, 60)
+        };
+        intake.add(&endless);
         let (jobs, used) = intake.finish().expect("two can");
         assert_eq!(jobs.len(), 2);
         assert_eq!((jobs[0].submit, jobs[1].submit), (Nanos::ZERO, Nanos::from_millis(30_000)));
         assert_eq!(jobs[1].share, Share::Part(250));
-        assert_eq!(used.left_out.values().sum::<u64>(), 3);
+        assert_eq!(used.left_out.values().sum::<u64>(), 4);
+        assert_eq!(used.left_out["longer than ten years"], 1);
         assert_eq!(used.left_out[NO_SUBMIT], 1);
     }
 

@@ -79,6 +79,8 @@ pub(super) struct Trees {
 }
 
 const MIB: f64 = (1 << 20) as f64;
+/// No measured memory, in the logarithm of MiB, is a tenth of this.
+const MOST_REACH: f64 = 200.0;
 
 impl Trees {
     pub(super) fn fit(jobs: &[&MeasuredJob]) -> Self {
@@ -189,6 +191,11 @@ impl Predictor {
             return Some("its errors are no finite numbers".into());
         }
         let trees = [Some(&self.utilisation), self.memory.as_ref()];
-        trees.into_iter().flatten().find_map(|trees| Some(trees.check(COUNT).err()?.to_string()))
+        let damage = trees.into_iter().flatten().find_map(|trees| trees.check(COUNT).err());
+        if let Some(damage) = damage {
+            return Some(damage.to_string());
+        }
+        let reach = self.memory.as_ref().map_or(0.0, Regressor::reach);
+        (reach > MOST_REACH).then(|| format!("its trees may tell of e^{reach:.3e} MiB of memory"))
     }
 }
