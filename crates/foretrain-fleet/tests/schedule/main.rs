@@ -153,6 +153,16 @@ fn impossible_jobs_are_said_to_be() {
     assert!(setup(&jobs).why_impossible(&large).expect("impossible").contains("no GPU"));
 }
 
+/// What would arrive when all others are done does not make the cluster idle until then.
+#[test]
+fn impossible_jobs_are_not_waited_for() {
+    let cluster = cluster(1, 4);
+    let jobs = [job(0, 0, 1, 100), job(1, 1_000, 9, 10)];
+    let run = run(&cluster, &jobs, &mut Queue::new(Order::Arrival, Placer::Consolidated, true));
+    assert_eq!((run.finished, run.impossible, run.makespan), (1, 1, seconds(100)));
+    assert!((run.totals.busy - 100.0).abs() < 1e-9 && (run.totals.idle - 300.0).abs() < 1e-9);
+}
+
 #[test]
 fn a_policy_that_does_nothing_ends() {
     struct Idle;
