@@ -1,5 +1,7 @@
 //! Small statistics used on every floor. All functions ignore nothing: callers filter first.
 
+use std::f64::consts::TAU;
+
 /// The `q` quantile (0 to 1) of a sorted slice by linear interpolation; `None` when empty.
 pub fn quantile_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
@@ -93,6 +95,13 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
 }
 
+/// A standard normal value from two independent uniform ones between 0 and 1, by the transform of Box
+/// and Muller. `chance` sets how far it is from zero: the smaller, the farther; zero counts as the least
+/// number above it.
+pub fn normal_from_uniform(chance: f64, turn: f64) -> f64 {
+    (-2.0 * chance.max(1e-300).ln()).sqrt() * (TAU * turn).cos()
+}
+
 /// Expected maximum of `n` independent standard normal values, in standard deviations, by
 /// numerical integration of the order statistic's quantile; 0 for n <= 1.
 ///
@@ -127,6 +136,19 @@ mod tests {
         assert_eq!(quantile(&[0.0, 10.0], 0.9), Some(9.0));
         assert_eq!(quantile(&[], 0.5), None);
         assert_eq!(median_i64(&mut [4, 1, 3, 2]), Some(2));
+    }
+
+    #[test]
+    fn uniform_values_become_normal_ones() {
+        // Midpoints of a grid: zero on average, with a variance of one.
+        let grid = || (0..400).map(|i| (f64::from(i) + 0.5) / 400.0);
+        let values: Vec<f64> =
+            grid().flat_map(|a| grid().map(move |b| normal_from_uniform(a, b))).collect();
+        let square = values.iter().map(|value| value * value).collect::<Vec<_>>();
+        assert!(mean(&values).unwrap().abs() < 1e-9);
+        assert!((mean(&square).unwrap() - 1.0).abs() < 5e-3, "{:?}", mean(&square));
+        assert!(normal_from_uniform(0.0, 0.0).is_finite());
+        assert_eq!(normal_from_uniform(1.0, 0.3), 0.0);
     }
 
     #[test]

@@ -77,7 +77,8 @@ fn lengths_of_time_have_the_unit_of_their_type() {
     let of_day = Time32SecondArray::from(vec![90, 5400]);
     let (jobs, _) = read([("job_id", ids.clone()), ("duration", Arc::new(of_day))]);
     assert_eq!(seconds(&jobs), [Some(90.0), Some(5400.0)]);
-    let decimals = Decimal128Array::from(vec![9_050, 540_000]).with_precision_and_scale(9, 2).unwrap();
+    let decimals =
+        Decimal128Array::from(vec![9_050, 540_000]).with_precision_and_scale(9, 2).unwrap();
     let (jobs, _) = read([("job_id", ids), ("duration_s", Arc::new(decimals))]);
     assert_eq!(seconds(&jobs), [Some(90.5), Some(5400.0)]);
 }
@@ -88,10 +89,8 @@ fn lists_are_read_and_structs_are_said_to_be_left_out() {
     machines.append_value([Some("m1"), Some("m2")]);
     machines.append_null();
     let parts: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
-    let nested = StructArray::from(vec![(
-        Arc::new(Field::new("hours", DataType::Float64, false)),
-        parts,
-    )]);
+    let nested =
+        StructArray::from(vec![(Arc::new(Field::new("hours", DataType::Float64, false)), parts)]);
     let (jobs, read) = read([
         ("job_id", Arc::new(StringArray::from(vec!["a", "b"])) as ArrayRef),
         ("duration", Arc::new(nested)),

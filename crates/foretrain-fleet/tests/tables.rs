@@ -150,6 +150,23 @@ fn parts_of_gpus_and_of_titles() {
     assert_eq!(job.submit, Some(Nanos::from_secs_f64(7.0)));
 }
 
+/// Cells of megabytes are read in no time and little memory, and no product of columns is a number of
+/// GPUs that nobody has.
+#[test]
+fn cells_beyond_measure_are_read_and_bounded() {
+    let machines: Vec<String> = (0..200_000).map(|number| format!("m{number}")).collect();
+    let text = format!("job_id,gpus,machine,duration\na,8,{},60\n", machines.join(";"));
+    let (jobs, _) = read(&text);
+    assert_eq!(jobs[0].placements.len(), machines.len());
+    let ranges: Vec<String> =
+        (0..50_000).map(|number| format!("{number}000-{number}255")).collect();
+    let text = format!("job_id,duration,machine,devices\na,60,m,{}\n", ranges.join(";"));
+    let (jobs, _) = read(&text);
+    assert!(jobs[0].placements[0].gpus.is_some_and(|gpus| gpus < 1_000), "{:?}", jobs[0].gpus);
+    let (jobs, read) = read("job,tf,1e9,Terminated,1.0,2.0,600.0,29.0,100.0,MISC");
+    assert_eq!((jobs[0].gpus, read.faults.count(Fault::ImpossibleGpus)), (None, 1));
+}
+
 #[test]
 fn a_duration_that_holds_the_wait_is_told_from_others() {
     let head =
@@ -197,7 +214,8 @@ fn zero_is_a_time_unless_the_others_are_dates() {
 #[test]
 fn lengths_of_time_may_say_their_units() {
     let (jobs, read) = read("id,duration,gpus\na,1h,1\nb,1h30m,1\nc,90 s,1\nd,0 days 00:01:00,1\n");
-    let seconds: Vec<f64> = jobs.iter().filter_map(|job| job.duration).map(Nanos::secs_f64).collect();
+    let seconds: Vec<f64> =
+        jobs.iter().filter_map(|job| job.duration).map(Nanos::secs_f64).collect();
     assert_eq!(seconds, [3600.0, 5400.0, 90.0, 60.0]);
     assert_eq!(read.faults.count(Fault::Unreadable), 0);
 }
@@ -263,4 +281,19 @@ fn tables_of_the_data_set() {
         assert_eq!((read.rows, read.given), (rows, rows), "{path}");
         assert_eq!(read.faults.count(Fault::Unreadable), 0, "{path}");
     }
+}
+
+/// A list of four billion flags in six bytes would keep a decoder busy for minutes.
+#[test]
+fn parquet_whose_footer_lies_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.parquet");
+    let footer = [0xf9, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0];
+    let mut file = b"PAR1".to_vec();
+    file.extend(footer);
+    file.extend((footer.len() as u32).to_le_bytes());
+    file.extend(b"PAR1");
+    std::fs::write(&path, file).unwrap();
+    let error = Table::open(&path, &TableOptions::default()).err().unwrap();
+    assert!(error.message().contains("footer contradicts itself"), "{error}");
 }

@@ -76,7 +76,7 @@ pub mod validate;
 pub use attributes::{Attributes, Column};
 pub use csr::Csr;
 pub use edit::{Remap, Removal, Removed, Replaced};
-pub use file::{FORMAT_VERSION, Limits, check_table};
+pub use file::{FORMAT_VERSION, Limits, check_footer, check_table};
 pub use glob::Glob;
 pub use job::{Job, RankClass};
 pub use kinds::{CollectiveKind, EdgeKind, EdgeOrigin, NodeKind, Phase, QueueKind};

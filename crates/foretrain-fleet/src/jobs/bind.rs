@@ -4,9 +4,9 @@ use csv::ByteRecord;
 use foretrain_core::{InputError, Result};
 
 use super::field::{ColumnHint, Dimension, Field, Unit};
+use super::instant::{self, BELIEVED};
 use super::read::Rows;
 use super::schema::{PLAIN, Schema, bindable};
-use super::instant::{self, BELIEVED};
 use super::{span, value};
 
 /// Who says in which unit a column is.

@@ -1,17 +1,22 @@
 //! From cells to a row's fields.
 
+use std::collections::BTreeSet;
+
 use csv::ByteRecord;
 use foretrain_core::{Bytes, Flops, Nanos};
+use rustc_hash::FxHashSet;
 
 use super::bind::Binding;
 use super::fault::{Fault, Faults};
 use super::features::{Class, Medium, TrafficCounts};
 use super::field::Field;
+use super::instant::{self, BELIEVED};
 use super::job::{Job, Placement, Status};
 use super::schema::philly;
-use super::instant::{self, BELIEVED};
 use super::{span, value};
 
+/// More GPUs than any machine has; a wrong range must not fill the memory.
+const MOST_DEVICES: usize = 255;
 /// More GPUs than any job has.
 const MOST_GPUS: f64 = 1e6;
 /// The first date in words that a table of jobs can hold, in nanoseconds since 1970: 1971.
@@ -46,6 +51,10 @@ impl Decoder {
         }
         if let Some(gpus) = &mut job.gpus {
             *gpus *= share.unwrap_or(1.0) * instances.unwrap_or(1.0);
+            if *gpus > MOST_GPUS {
+                self.faults.meet(Fault::ImpossibleGpus, || format!("row {}: {gpus:e}", job.row));
+                job.gpus = None;
+            }
         }
     }
 
@@ -290,8 +299,9 @@ impl Decoder {
 fn placements(cell: &[u8], job: &mut Job) {
     let text = String::from_utf8_lossy(cell);
     let between = |c: char| matches!(c, ',' | ';' | '|' | '[' | ']' | '"' | '\'' | ' ');
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
     for machine in text.split(between).filter(|machine| !machine.is_empty()) {
-        if !job.placements.iter().any(|placed| placed.machine == machine) {
+        if seen.insert(machine) {
             job.placements.push(Placement { machine: machine.to_owned(), gpus: None });
         }
     }
@@ -304,19 +314,19 @@ fn on_devices(cell: &[u8], job: &mut Job) {
     let index = |name: &str| -> Option<u32> {
         name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
     };
-    let mut found: Vec<u32> = Vec::new();
+    let mut found: BTreeSet<u32> = BTreeSet::new();
     for name in text.split(between).filter(|name| !name.is_empty()) {
+        if found.len() > MOST_DEVICES {
+            break;
+        }
         match name.split_once("..").or_else(|| name.split_once('-')) {
             Some((from, to)) => {
                 let (Some(from), Some(to)) = (index(from), index(to)) else { continue };
-                // No machine has more; a wrong range must not fill the memory.
-                found.extend(from..=to.min(from.saturating_add(255)));
+                found.extend(from..=to.min(from.saturating_add(MOST_DEVICES as u32)));
             }
             None => found.extend(index(name)),
         }
     }
-    found.sort_unstable();
-    found.dedup();
     if let Some(placed) = job.placements.last_mut() {
         placed.gpus = u32::try_from(found.len()).ok().filter(|count| *count > 0);
     }

@@ -66,7 +66,8 @@ pub(super) fn titled(
 pub(super) fn header_beside(path: &Path) -> Option<Vec<String>> {
     let name = path.file_name()?.to_str()?;
     let stem = name.split('.').next()?;
-    let text = std::fs::read_to_string(path.with_file_name(format!("{stem}.header"))).ok()?;
+    let beside = path.with_file_name(format!("{stem}.header"));
+    let text = foretrain_hardware::read_text(&beside).ok()?;
     Some(text.lines().next()?.split(',').map(|title| title.trim().to_owned()).collect())
 }
 

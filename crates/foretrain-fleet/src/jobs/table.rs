@@ -28,6 +28,8 @@ pub struct TableOptions {
 
 /// Rows that are looked at to tell what columns hold.
 const AHEAD: usize = 512;
+/// No more rows are looked at once they have so many bytes.
+const AHEAD_BYTES: usize = 8 << 20;
 
 /// A table that has been opened and whose rows have not been read yet.
 pub struct Table {
@@ -94,10 +96,12 @@ impl Table {
     ) -> Result<Self> {
         let (mut rows, schema) = titled(opened, stem, header, options.schema)?;
         let mut ahead = VecDeque::new();
-        while ahead.len() < AHEAD {
+        let mut bytes = 0;
+        while ahead.len() < AHEAD && bytes < AHEAD_BYTES {
             let mut row = ByteRecord::new();
             let last = match rows.read(&mut row) {
                 Step::Row => {
+                    bytes += row.as_slice().len();
                     ahead.push_back(Ahead::Row(row));
                     false
                 }

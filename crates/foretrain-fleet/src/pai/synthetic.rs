@@ -6,9 +6,9 @@
 //! that take these times on the base machine. Nothing that is *not* among the published figures may
 //! be learnt from it, and every row says `synthetic`.
 
-use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
+use foretrain_core::stats::normal_from_uniform;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -155,8 +155,7 @@ impl Draw {
     }
 
     fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().max(1e-300).ln()).sqrt();
-        radius * (TAU * self.uniform()).cos()
+        normal_from_uniform(self.uniform(), self.uniform())
     }
 
     /// Between 0 and 1, with the distribution of Kumaraswamy: as the beta distribution, but drawn in

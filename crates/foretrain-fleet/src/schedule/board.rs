@@ -191,7 +191,9 @@ impl<'a> Board<'a> {
             return Err(Refused::Full);
         }
         let fits = match (job.share, at.slot) {
-            (_, Some(slot)) => {
+            // Slices are for those that ask for one, of any size.
+            (Share::Whole | Share::Part(_), Some(_)) => false,
+            (Share::Slice(_), Some(slot)) => {
                 kind.sliced
                     && state.slices & slot.mask == 0
                     && (state.slices != 0 || state.tenants.is_empty())

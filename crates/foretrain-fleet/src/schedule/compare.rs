@@ -1,7 +1,9 @@
 //! Several policies on the same jobs, several times.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use foretrain_core::stats::normal_from_uniform;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
@@ -150,7 +152,6 @@ pub fn compare(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<PolicyResult> {
     let runs = study.runs.max(1);
-    let draws: Vec<Vec<Job>> = (0..runs).map(|run| draw(setup, study, run)).collect();
     let wanted: Vec<(&'static Named, u32)> =
         study.policies.iter().flat_map(|policy| (0..runs).map(|run| (*policy, run))).collect();
     let (all, done) = (wanted.len(), AtomicUsize::new(0));
@@ -161,8 +162,9 @@ pub fn compare(
             let interference: &dyn Interference =
                 if policy.interleaves { &Interleaved } else { setup.interference };
             let seed = setup.seed.wrapping_add(u64::from(run));
-            let jobs = &draws[run as usize];
-            let setup = Setup { jobs, interference, seed, ..*setup };
+            // Drawn anew for each policy: there are never more draws than threads in memory.
+            let jobs = draw(setup, study, run);
+            let setup = Setup { jobs: &jobs, interference, seed, ..*setup };
             let mut outcome = simulate(&setup, &mut *policy.make(&study.rules));
             if run > 0 {
                 // Only sums of them are wanted.
@@ -203,19 +205,19 @@ pub fn compare(
 }
 
 /// The jobs of one run.
-fn draw(setup: &Setup<'_>, study: &Study<'_>, run: u32) -> Vec<Job> {
+fn draw<'a>(setup: &Setup<'a>, study: &Study<'_>, run: u32) -> Cow<'a, [Job]> {
     let mut random = Pcg64::seed_from_u64(setup.seed ^ (u64::from(run) << 32));
-    let mut jobs: Vec<Job> = setup.jobs.to_vec();
+    let mut jobs = Cow::Borrowed(setup.jobs);
     if run > 0 {
-        for job in &mut jobs {
+        for job in jobs.to_mut() {
             let other = &setup.jobs[random.random_range(0..setup.jobs.len())];
             *job = Job { submit: job.submit, ..other.clone() };
         }
     }
     if study.duration_error > 0.0 {
-        for job in &mut jobs {
-            let (a, b): (f64, f64) = (random.random(), random.random());
-            let normal = (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos();
+        for job in jobs.to_mut() {
+            let chance: f64 = random.random();
+            let normal = normal_from_uniform(1.0 - chance, random.random());
             job.expected *= (normal * study.duration_error).exp();
         }
     }

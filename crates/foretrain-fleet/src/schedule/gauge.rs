@@ -94,6 +94,11 @@ impl Gauge {
         (self.now, self.last_change) = (now, now);
     }
 
+    /// Notes that GPUs are given or taken now.
+    pub(super) fn change(&mut self) {
+        self.last_change = self.now;
+    }
+
     /// When GPUs were last given or taken.
     pub(super) fn last_change(&self) -> Nanos {
         self.last_change
@@ -127,7 +132,6 @@ impl Gauge {
         at: &Placement,
         working: &dyn Fn(JobId) -> f64,
     ) {
-        self.last_change = self.now;
         for &gpu in &at.gpus {
             let (state, kind) = (occupancy.gpu(gpu), cluster.kind_of(gpu));
             let sum: f64 = state.tenants.iter().map(|id| working(*id)).sum();

@@ -156,6 +156,10 @@ impl<'a> Intake<'a> {
         if duration <= Nanos::ZERO {
             return Err("it ran for no time");
         }
+        // Steps and GPU-time may tell of more than the table's own times.
+        if duration > LONGEST {
+            return Err("longer than ten years");
+        }
         let (share, whole) = if let Some(sevenths) = slice_of(&row.gpu_kind) {
             (Share::Slice(sevenths), 1)
         } else if gpus < 1.0 {
@@ -312,13 +316,20 @@ mod tests {
         intake.add(&row("d", 0, 0.0, 60));
         intake.add(&row("e", 0, 1.0, 0));
         intake.add(&jobs::Job { duration: None, ..row("f", 0, 1.0, 0) });
+        let endless = jobs::Job {
+            steps: Some(1e12),
+            step_time: Some(Nanos::from_millis(1_000)),
+            ..row("g", 0, 1.0, 60)
+        };
+        intake.add(&endless);
         let (jobs, used) = intake.finish().expect("two can");
         assert_eq!(jobs.len(), 2);
         assert_eq!((jobs[0].submit, jobs[1].submit), (Nanos::ZERO, Nanos::from_millis(30_000)));
         assert_eq!(jobs[1].share, Share::Part(250));
-        assert_eq!(used.left_out.values().sum::<u64>(), 4);
+        assert_eq!(used.left_out.values().sum::<u64>(), 5);
         assert_eq!(used.left_out["it ran for no time"], 1);
         assert_eq!(used.left_out["duration not known"], 1);
+        assert_eq!(used.left_out["longer than ten years"], 1);
         assert_eq!(used.left_out[NO_SUBMIT], 1);
     }
 

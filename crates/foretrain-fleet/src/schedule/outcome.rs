@@ -20,7 +20,7 @@ pub struct JobOutcome {
     pub completion: Option<Nanos>,
     /// From its submission until it first got GPUs.
     pub wait: Option<Nanos>,
-    /// Time without GPUs between submission and finish.
+    /// Time without GPUs between submission and finish, or the end of the run.
     pub waited: Nanos,
     /// Time on GPUs.
     pub on_gpus: Nanos,
@@ -87,7 +87,7 @@ impl Outcome {
         gauge: Gauge,
     ) -> Self {
         let jobs: Vec<JobOutcome> =
-            setup.jobs.iter().zip(progress).map(|(job, state)| outcome(job, state)).collect();
+            setup.jobs.iter().zip(progress).map(|(job, state)| outcome(job, state, now)).collect();
         let begin = setup.jobs.iter().map(|job| job.submit).min().unwrap_or(Nanos::ZERO);
         let last = jobs.iter().filter_map(|job| job.finish).max();
         let count = |phase: Phase| jobs.iter().filter(|job| job.phase == phase).count();
@@ -174,17 +174,22 @@ impl Times {
     }
 }
 
-fn outcome(job: &Job, state: &Progress) -> JobOutcome {
+fn outcome(job: &Job, state: &Progress, now: Nanos) -> JobOutcome {
     let (submit, part) = (job.submit, job.part());
+    // From its submission on a job waits where it has no GPUs.
+    let waited = match state.phase {
+        Phase::Future | Phase::Impossible => Nanos::ZERO,
+        Phase::Waiting | Phase::Running | Phase::Done => {
+            (state.finish.unwrap_or(now) - submit - state.on_gpus).clamp_positive()
+        }
+    };
     JobOutcome {
         phase: state.phase,
         first_start: state.first_start,
         finish: state.finish,
         completion: state.finish.map(|finish| finish - submit),
         wait: state.first_start.map(|start| start - submit),
-        waited: state
-            .finish
-            .map_or(state.waited, |finish| (finish - submit - state.on_gpus).clamp_positive()),
+        waited,
         on_gpus: state.on_gpus,
         service: state.service * part,
         disturbed: [state.preemptions, state.moves, state.failures],

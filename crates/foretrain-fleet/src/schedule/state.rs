@@ -46,10 +46,6 @@ pub struct Progress {
     pub on_gpus: Nanos,
     /// GPU-seconds so far: attained service.
     pub service: f64,
-    /// Since when it waits, if it does.
-    pub waiting_since: Nanos,
-    /// Time that it waited in all.
-    pub waited: Nanos,
     /// How often it got GPUs.
     pub starts: u32,
     /// How often it lost them to others.
@@ -77,8 +73,6 @@ impl Progress {
             finish: None,
             on_gpus: Nanos::ZERO,
             service: 0.0,
-            waiting_since: Nanos::ZERO,
-            waited: Nanos::ZERO,
             starts: 0,
             preemptions: 0,
             moves: 0,

@@ -113,6 +113,13 @@ fn files_come_back_as_they_were_written_or_are_refused() {
     assert!(error("\"child\":[1", "\"child\":[0").contains("damaged"));
     assert!(error("\"least\":[", "\"least\":[1.0,").contains("ranges"));
     assert!(PredictorFile::read(&format!("{text}{text}")).is_err());
+    // Trees that tell of more memory than numbers can hold.
+    let at = text.find("\"memory\":{").unwrap();
+    let (before, memory) = text.split_at(at);
+    let base = memory.find("\"base\":").unwrap() + 7;
+    let end = base + memory[base..].find([',', '}']).unwrap();
+    let beyond = format!("{before}{}1e30{}", &memory[..base], &memory[end..]);
+    assert!(PredictorFile::read(&beyond).unwrap_err().to_string().contains("of memory"));
 }
 
 /// Whatever is written into a file, no prediction is nonsense.

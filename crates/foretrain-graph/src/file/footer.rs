@@ -4,25 +4,43 @@
 //! trusts it can be made to loop for billions of elements that take no bytes. Every real element
 //! takes at least one byte, so a length beyond the bytes that are left is a lie.
 
-use foretrain_core::Result;
+use std::io::{Read, Seek, SeekFrom};
 
-use super::damaged;
+use foretrain_core::{InputError, Result};
 
 const MAGIC: &[u8] = b"PAR1";
+
+/// Longest footer that is read; wide tables of many row groups have some megabytes.
+const LONGEST: u64 = 64 << 20;
 
 /// Deepest nesting of real metadata is below ten.
 const MAX_DEPTH: u32 = 32;
 
-/// Checks that the footer's lengths fit its bytes. What has no footer is left to the decoder, which
-/// refuses it at once and can say what it is.
-pub(super) fn check(file: &[u8]) -> Result<()> {
-    let footer = file.strip_suffix(MAGIC).and_then(|body| {
-        let (body, length) = body.split_last_chunk::<4>()?;
-        let start = body.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
-        body.get(start..)
-    });
-    let Some(left) = footer else { return Ok(()) };
-    Walk { left }.structure(0).ok_or_else(|| damaged("its footer contradicts itself"))
+/// Checks that the lengths in a Parquet file's footer fit its bytes, which a decoder may trust. What
+/// has no footer is left to the decoder, which refuses it at once and can say what it is.
+///
+/// # Errors
+/// If they do not fit, the footer is larger than 64 MiB, or the file cannot be read.
+pub fn check_footer(file: &mut (impl Read + Seek)) -> Result<()> {
+    let failed = |error: std::io::Error| InputError::new(format!("cannot read it: {error}"));
+    let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
+    let Some(tail) = length.checked_sub(8) else { return Ok(()) };
+    file.seek(SeekFrom::Start(tail)).map_err(failed)?;
+    let mut end = [0; 8];
+    file.read_exact(&mut end).map_err(failed)?;
+    let [a, b, c, d, magic @ ..] = end;
+    let size = u64::from(u32::from_le_bytes([a, b, c, d]));
+    let Some(start) = tail.checked_sub(size).filter(|_| magic == *MAGIC) else { return Ok(()) };
+    if size > LONGEST {
+        return Err(InputError::new(format!(
+            "its footer has {size} bytes; at most {LONGEST} are read"
+        )));
+    }
+    file.seek(SeekFrom::Start(start)).map_err(failed)?;
+    let mut footer = vec![0; size as usize];
+    file.read_exact(&mut footer).map_err(failed)?;
+    let whole = Walk { left: &footer }.structure(0);
+    whole.ok_or_else(|| InputError::new("its footer contradicts itself"))
 }
 
 struct Walk<'a> {
@@ -126,7 +144,13 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
+
+    fn check(file: &[u8]) -> Result<()> {
+        check_footer(&mut Cursor::new(file))
+    }
 
     fn file(footer: &[u8]) -> Vec<u8> {
         let mut bytes = footer.to_vec();

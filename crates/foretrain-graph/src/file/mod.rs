@@ -20,6 +20,8 @@ use foretrain_core::{InputError, Result};
 
 use crate::step_graph::StepGraph;
 
+pub use footer::check_footer;
+
 /// The version of the format that this release writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
 

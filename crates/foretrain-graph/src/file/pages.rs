@@ -1,6 +1,8 @@
 //! Checks on a Parquet file before its columns are decoded, so that no claim in it can make the
 //! decoder allocate more than the file could hold.
 
+use std::io::Cursor;
+
 use bytes::Bytes;
 use foretrain_core::Result;
 use parquet::basic::Compression;
@@ -13,7 +15,7 @@ use super::{damaged, footer};
 /// Opens a table and checks its row groups and pages; returns the row count too.
 pub(super) fn open(bytes: Bytes, what: &str) -> Result<(SerializedFileReader<Bytes>, usize)> {
     let length = bytes.len();
-    footer::check(&bytes)?;
+    footer::check_footer(&mut Cursor::new(&bytes)).map_err(|error| damaged(error.message()))?;
     let reader = SerializedFileReader::new(bytes)
         .map_err(|error| damaged(format!("the {what} table is no Parquet file ({error})")))?;
     let mut rows = 0usize;

@@ -8,7 +8,7 @@ use foretrain_graph::attributes::well_known;
 use foretrain_graph::{CollectiveKind, NodeId, NodeKind, StepGraph};
 
 use super::figure::{Basis, Figure, Tally};
-use super::operators::is_compute_bound;
+use super::operators::{Tables, is_compute_bound};
 use crate::inspect_graph::has_duration;
 use crate::roles::Role;
 use crate::scale::Layout;
@@ -24,6 +24,9 @@ pub(super) struct Read {
     /// Of all weights that one GPU holds.
     pub(super) gradients: Figure<Bytes>,
     pub(super) step_time: Figure<Nanos>,
+    pub(super) utilisation: Figure<f64>,
+    /// Embedding tables that were looked up.
+    pub(super) tables: Tables,
     /// GPUs that hold one replica.
     pub(super) replica_size: u32,
     pub(super) notes: Vec<String>,
@@ -57,6 +60,8 @@ impl Read {
             gradients: gradients(graph, &layout),
             traffic,
             step_time: step_time(graph),
+            utilisation: Figure::missing("a graph does not tell when its device is idle"),
+            tables: Tables::default(),
             replica_size: layout.replica_size,
             notes,
         }

@@ -83,6 +83,38 @@ impl Asked<'_> {
         Figure::new(bytes, Basis::Inferred, format!("one replica was recorded; {how}"))
     }
 
+    /// The row of what was read.
+    fn row(&self, origin: Origin, read: Read) -> JobFeatures {
+        let cnodes = self.cnodes(read.world_size);
+        let class = self.class(&cnodes, read.replica_size);
+        let traffic = self.traffic(&read, &class, &cnodes);
+        let Weights { dense, embedding, touched } =
+            Weights::new(read.gradients, read.tables, self.optimiser);
+        let source = origin.as_str();
+        JobFeatures {
+            id: self.id.clone(),
+            origin,
+            model: self.model.clone().unwrap_or_default(),
+            class,
+            cnodes,
+            batch: self.batch(&format!("the {source} does not tell the batch: give --batch")),
+            flops: read.flops,
+            memory_access: read.memory_access,
+            input: read.input,
+            traffic,
+            dense_weights: dense,
+            embedding_weights: embedding,
+            embedding_touched: touched,
+            steps: self.steps(),
+            step_time: read.step_time,
+            utilisation: read.utilisation,
+            gpu_memory: Figure::missing(format!(
+                "the {source} does not tell what is kept in memory"
+            )),
+            notes: read.notes,
+        }
+    }
+
     fn batch(&self, why_not: &str) -> Figure<u64> {
         match self.batch {
             Some(batch) => Figure::new(batch, Basis::Given, "samples of a replica's step"),
@@ -130,29 +162,5 @@ pub fn of_graphs(graphs: &[StepGraph], asked: &Asked<'_>) -> foretrain_core::Res
     if graphs.len() > 1 {
         read.notes.push(format!("rank {} stands for all {}", graph.meta.rank, graphs.len()));
     }
-    let cnodes = asked.cnodes(read.world_size);
-    let class = asked.class(&cnodes, read.replica_size);
-    let traffic = asked.traffic(&read, &class, &cnodes);
-    let Weights { dense, embedding, touched } =
-        Weights::without_tables(read.gradients, asked.optimiser);
-    Ok(JobFeatures {
-        id: asked.id.clone(),
-        origin: Origin::Graph,
-        model: asked.model.clone().unwrap_or_default(),
-        class,
-        cnodes,
-        batch: asked.batch("the graph does not tell the batch: give --batch"),
-        flops: read.flops,
-        memory_access: read.memory_access,
-        input: read.input,
-        traffic,
-        dense_weights: dense,
-        embedding_weights: embedding,
-        embedding_touched: touched,
-        steps: asked.steps(),
-        step_time: read.step_time,
-        utilisation: Figure::missing("a graph does not tell when its device is idle"),
-        gpu_memory: Figure::missing("a graph does not tell what is kept in memory"),
-        notes: read.notes,
-    })
+    Ok(asked.row(Origin::Graph, read))
 }

@@ -5,9 +5,8 @@ use foretrain_core::{Bytes, Flops, InputError, Nanos, Result};
 use super::Asked;
 use super::figure::{Basis, Figure};
 use super::graph::Read;
-use super::operators::{Counted, Tables, count};
+use super::operators::{Counted, count};
 use super::row::{JobFeatures, Origin};
-use super::weights::{self, Weights};
 use crate::inspect::{DeviceActivity, StepTime, StepTimes, activity};
 use crate::recording::Recording;
 
@@ -48,61 +47,32 @@ pub fn of_recordings(recordings: &[Recording], asked: &Asked<'_>) -> Result<JobF
         }
         None => Figure::missing("no whole step was recorded"),
     };
-    let utilisation = utilisation(recording);
-    Ok(row(read, &counted, utilisation, recordings.len(), recording, asked))
+    read.utilisation = utilisation(recording);
+    take_counted(&mut read, &counted, recording);
+    if recordings.len() > 1 {
+        read.notes.push(format!(
+            "rank {} has the median step of {} and stands for all",
+            recording.rank(),
+            recordings.len()
+        ));
+    }
+    Ok(asked.row(Origin::Recording, read))
 }
 
-fn row(
-    mut read: Read,
-    counted: &Counted,
-    utilisation: Figure<f64>,
-    ranks: usize,
-    recording: &Recording,
-    asked: &Asked<'_>,
-) -> JobFeatures {
-    let mut notes = std::mem::take(&mut read.notes);
+/// Operators with their shapes tell more than the graph's nodes.
+fn take_counted(read: &mut Read, counted: &Counted, recording: &Recording) {
     let unknown = match recording.trace.meta.has_shapes || counted.tables.count > 0 {
         true => "their operators' shapes are not recorded",
         false => "shapes were not recorded (record_shapes=True)",
     };
     let flops = counted.compute.figure("matrix products, convolutions and attention", unknown);
-    let memory = counted.memory.figure("memory-bound operators", unknown);
     if counted.attends && flops.value.is_some() {
-        notes.push("attention is counted as if every query saw every key: the recording does not tell the mask".into());
+        read.notes.push("attention is counted as if every query saw every key: the recording does not tell the mask".into());
     }
-    if ranks > 1 {
-        notes.push(format!(
-            "rank {} has the median step of {ranks} and stands for all",
-            recording.rank()
-        ));
-    }
-    let cnodes = asked.cnodes(read.world_size);
-    let class = asked.class(&cnodes, read.replica_size);
-    let traffic = asked.traffic(&read, &class, &cnodes);
-    let Weights { dense, embedding, touched } = match counted.tables {
-        Tables { count: 0, .. } => Weights::without_tables(read.gradients, asked.optimiser),
-        tables => weights::recorded(read.gradients, tables, asked.optimiser),
-    };
-    JobFeatures {
-        id: asked.id.clone(),
-        origin: Origin::Recording,
-        model: asked.model.clone().unwrap_or_default(),
-        class,
-        cnodes,
-        batch: asked.batch("the recording does not tell the batch: give --batch"),
-        flops: flops.map(Flops::new),
-        memory_access: memory.map(Bytes::from_f64),
-        input: read.input,
-        traffic,
-        dense_weights: dense,
-        embedding_weights: embedding,
-        embedding_touched: touched,
-        steps: asked.steps(),
-        step_time: read.step_time,
-        utilisation,
-        gpu_memory: Figure::missing("the recording does not tell what is kept in memory"),
-        notes,
-    }
+    read.flops = flops.map(Flops::new);
+    read.memory_access =
+        counted.memory.figure("memory-bound operators", unknown).map(Bytes::from_f64);
+    read.tables = counted.tables;
 }
 
 fn step_times(recording: &Recording) -> StepTimes {

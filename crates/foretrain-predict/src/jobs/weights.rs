@@ -14,8 +14,28 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Where no look-up was recorded.
-    pub(super) fn without_tables(gradients: Figure<Bytes>, optimiser: Optimiser) -> Self {
+    /// By the gradients. Tables that were looked up are taken out of them, unless they are too small
+    /// to hold theirs.
+    pub(super) fn new(gradients: Figure<Bytes>, tables: Tables, optimiser: Optimiser) -> Self {
+        if tables.count == 0 {
+            return Self::without_tables(gradients, optimiser);
+        }
+        let held = gradients.value.is_some_and(|bytes| bytes.get() >= tables.bytes);
+        let mut dense = gradients;
+        if held {
+            dense = dense.map(|bytes| bytes - Bytes::new(tables.bytes));
+            dense.how.push_str(" without those of tables");
+        }
+        let found = format!("tables looked up: {}, each once", tables.count);
+        let table = Figure::new(Bytes::new(tables.bytes), Basis::Counted, found.clone());
+        Self {
+            dense: with_state(dense, optimiser),
+            embedding: with_state(table, optimiser),
+            touched: Figure::new(Bytes::new(tables.touched), Basis::Counted, found),
+        }
+    }
+
+    fn without_tables(gradients: Figure<Bytes>, optimiser: Optimiser) -> Self {
         let none =
             |what: &str| Figure::missing(format!("no look-up in an embedding table, so {what}"));
         Self {
@@ -44,24 +64,6 @@ fn with_state(gradients: Figure<Bytes>, optimiser: Optimiser) -> Figure<Bytes> {
     }
 }
 
-/// Tables that were looked up are taken out of the gradients, unless these are too small to hold
-/// theirs.
-pub(super) fn recorded(gradients: Figure<Bytes>, tables: Tables, optimiser: Optimiser) -> Weights {
-    let held = gradients.value.is_some_and(|bytes| bytes.get() >= tables.bytes);
-    let mut dense = gradients;
-    if held {
-        dense = dense.map(|bytes| bytes - Bytes::new(tables.bytes));
-        dense.how.push_str(" without those of tables");
-    }
-    let found = format!("tables looked up: {}, each once", tables.count);
-    let table = Figure::new(Bytes::new(tables.bytes), Basis::Counted, found.clone());
-    Weights {
-        dense: with_state(dense, optimiser),
-        embedding: with_state(table, optimiser),
-        touched: Figure::new(Bytes::new(tables.touched), Basis::Counted, found),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,12 +72,12 @@ mod tests {
     fn tables_are_taken_out_of_gradients_that_hold_theirs() {
         let tables = Tables { count: 2, bytes: 600, touched: 8 };
         let of = |bytes| Figure::new(Bytes::new(bytes), Basis::Measured, "gradients");
-        let dense = recorded(of(1000), tables, Optimiser::Momentum);
+        let dense = Weights::new(of(1000), tables, Optimiser::Momentum);
         assert_eq!(dense.dense.value, Some(Bytes::new(800)));
         assert_eq!(dense.embedding.value, Some(Bytes::new(1200)));
-        let sparse = recorded(of(100), tables, Optimiser::Adam);
+        let sparse = Weights::new(of(100), tables, Optimiser::Adam);
         assert_eq!(sparse.dense.value, Some(Bytes::new(300)));
-        let none = Weights::without_tables(Figure::missing("none"), Optimiser::Sgd);
+        let none = Weights::new(Figure::missing("none"), Tables::default(), Optimiser::Sgd);
         assert_eq!((none.dense.value, none.embedding.value), (None, None));
     }
 }

@@ -14,6 +14,8 @@ use crate::jobs::fault::Fault;
 
 /// Objects that are read to find the keys; keys that come later are left out and said.
 const FIRST: usize = 256;
+/// No more objects are read to find keys once they have so many bytes.
+const FIRST_BYTES: usize = 8 << 20;
 /// Keys that are kept.
 const MOST_KEYS: usize = 1_000;
 
@@ -40,8 +42,10 @@ impl Objects {
         let mut ahead = VecDeque::new();
         let mut titles: Vec<String> = Vec::new();
         let mut columns = FxHashMap::default();
-        for _ in 0..FIRST {
+        let mut bytes = 0;
+        while ahead.len() < FIRST && bytes < FIRST_BYTES {
             let found = splitter.next_object();
+            bytes += splitter.object.len();
             if let Found::Object(object) = &found {
                 for key in object.keys() {
                     if titles.len() < MOST_KEYS && !columns.contains_key(key) {
@@ -89,6 +93,7 @@ impl Rows for Objects {
 
     fn read(&mut self, row: &mut ByteRecord) -> Step {
         if let Some(key) = self.late.take() {
+            let key: String = key.chars().take(80).collect();
             return Step::Fault(Fault::LateKey, format!("line {}: {key:?}", self.splitter.line));
         }
         let found = match self.ahead.pop_front() {

@@ -25,6 +25,7 @@ impl Engine<'_> {
         if changed.is_empty() {
             return;
         }
+        self.gauge.change();
         let mut touched: Vec<Placement> = Vec::new();
         for (id, was) in changed {
             self.change(id, was.as_ref());
@@ -64,7 +65,6 @@ impl Engine<'_> {
         }
         if at.gpus.is_empty() {
             progress.phase = Phase::Waiting;
-            progress.waiting_since = now;
             progress.preemptions += 1;
             progress.saved = progress.done;
             progress.version += 1;
@@ -72,11 +72,7 @@ impl Engine<'_> {
         }
         progress.phase = Phase::Running;
         progress.counted_to = now;
-        if was.is_some() {
-            progress.moves += 1;
-        } else {
-            progress.waited += now - progress.waiting_since;
-        }
+        progress.moves += u32::from(was.is_some());
         progress.saved = progress.done;
         let fresh = progress.first_start.is_none();
         progress.first_start.get_or_insert(now);

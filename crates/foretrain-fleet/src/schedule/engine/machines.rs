@@ -42,7 +42,6 @@ impl Engine<'_> {
         progress.done = (progress.done - lost).max(progress.saved);
         progress.failures += 1;
         progress.phase = Phase::Waiting;
-        progress.waiting_since = self.now;
         progress.version += 1;
         let at = std::mem::take(&mut progress.at);
         self.running.remove(&id);

@@ -60,19 +60,28 @@ pub(super) struct Engine<'a> {
 impl<'a> Engine<'a> {
     pub(super) fn new(setup: &'a Setup<'a>) -> Self {
         let jobs = setup.jobs;
+        let mut progress = vec![Progress::new(); jobs.len()];
         let mut order: Vec<JobId> = (0..jobs.len() as JobId).collect();
+        // They never come: a run must not go on for one that arrives when all others are done.
+        order.retain(|id| {
+            let impossible = setup.why_impossible(&jobs[*id as usize]).is_some();
+            if impossible {
+                progress[*id as usize].phase = Phase::Impossible;
+            }
+            !impossible
+        });
         order.sort_by_key(|id| jobs[*id as usize].submit);
         let occupancy = Occupancy::new(setup.cluster);
         let nodes = NodeEvents::new(setup.failures, setup.cluster.nodes().len(), setup.seed);
         Self {
             setup,
             now: Nanos::ZERO,
-            progress: vec![Progress::new(); jobs.len()],
+            progress,
             gauge: Gauge::new(setup.cluster, jobs),
             occupancy,
             waiting: BTreeSet::new(),
             running: BTreeSet::new(),
-            left: jobs.len(),
+            left: order.len(),
             arrivals: order.into_iter().peekable(),
             events: BinaryHeap::new(),
             nodes,
@@ -189,14 +198,7 @@ impl<'a> Engine<'a> {
     }
 
     fn arrive(&mut self, id: JobId, policy: &mut dyn Policy) {
-        let progress = &mut self.progress[id as usize];
-        if !self.setup.is_possible(self.setup.jobs, id) {
-            progress.phase = Phase::Impossible;
-            self.left -= 1;
-            return;
-        }
-        progress.phase = Phase::Waiting;
-        progress.waiting_since = self.now;
+        self.progress[id as usize].phase = Phase::Waiting;
         self.waiting.insert(id);
         policy.arrived(&self.board_view(), id);
     }
@@ -238,6 +240,7 @@ impl<'a> Engine<'a> {
     fn vacate(&mut self, id: JobId, at: &Placement) {
         let (cluster, job) = (self.setup.cluster, self.job(id));
         self.occupancy.remove(cluster, id, job, at);
+        self.gauge.change();
         self.settle(at);
         for neighbour in neighbours(&self.occupancy, [at]) {
             self.refresh(neighbour);
@@ -279,9 +282,6 @@ impl<'a> Engine<'a> {
     fn outcome(mut self, policy: &dyn Policy) -> Outcome {
         for progress in &mut self.progress {
             progress.count_to(self.now);
-            if progress.phase == Phase::Waiting {
-                progress.waited += self.now - progress.waiting_since;
-            }
         }
         Outcome::new(policy.name(), self.setup, &self.progress, self.now, self.gauge)
     }
@@ -303,11 +303,4 @@ fn neighbours<'a>(
         occupancy.gpu(*gpu).tenants.iter().copied().collect::<SmallVec<[JobId; 2]>>()
     })
     .collect()
-}
-
-impl Setup<'_> {
-    /// Whether an empty cluster has the GPUs that a job needs.
-    fn is_possible(&self, jobs: &[Job], id: JobId) -> bool {
-        self.why_impossible(&jobs[id as usize]).is_none()
-    }
 }

@@ -4,7 +4,7 @@ use foretrain_core::Nanos;
 
 use super::super::board::Board;
 use super::super::fragments::Fragments;
-use super::super::job::JobId;
+use super::super::job::{JobId, Share};
 use super::super::placement::Placement;
 use super::packer::{Packer, PackingCost};
 use super::queue::fragments;
@@ -70,10 +70,15 @@ impl Gandiva {
 
     /// Starts a job in the place of others; those that gave way, if that worked.
     fn turn(&mut self, board: &mut Board<'_>, id: JobId, ran: &[JobId]) -> Option<Vec<JobId>> {
-        let wanted = board.job(id).gpus;
+        let (wanted, share) = (board.job(id).gpus, board.job(id).share);
         let size = |other: &&JobId| board.job(**other).gpus;
-        let as_large = ran.iter().find(|other| size(other) == wanted);
-        let one = as_large.or_else(|| ran.iter().find(|other| size(other) > wanted));
+        // Where a slice was there is no room for a whole GPU.
+        let alike = |other: &&JobId| match (board.job(**other).share, share) {
+            (Share::Part(there), Share::Part(part)) => there >= part,
+            (there, share) => there == share,
+        };
+        let as_large = ran.iter().find(|other| size(other) == wanted && alike(other));
+        let one = as_large.or_else(|| ran.iter().find(|other| size(other) >= wanted));
         let mut gone: Vec<JobId> = Vec::new();
         match one {
             Some(one) => gone.push(*one),

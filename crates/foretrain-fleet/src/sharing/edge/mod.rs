@@ -91,6 +91,9 @@ const MOST_MODELS: usize = 64;
 const MOST_RUNS: usize = 16;
 /// Most frames of a stream.
 const MOST_FRAMES: u32 = 1_000_000;
+/// Longest stream, in seconds: a century. With a last round of runs and loads on top, each of a year at
+/// most, nanoseconds still count it.
+const LONGEST_STREAM: f64 = 3.2e9;
 
 impl Edge {
     /// Refuses what cannot be simulated.
@@ -109,6 +112,12 @@ impl Edge {
         if self.frames == 0 || self.frames > MOST_FRAMES {
             let message = format!("{} frames; expected 1 to {MOST_FRAMES}", self.frames);
             return Err(InputError::new(message));
+        }
+        if f64::from(self.frames) / self.rate > LONGEST_STREAM {
+            return Err(InputError::new(format!(
+                "{} frames at {:e} per second; a stream lasts a century at most",
+                self.frames, self.rate
+            )));
         }
         if self.deadline <= Nanos::ZERO {
             return Err(InputError::new("a deadline must be longer than nothing"));

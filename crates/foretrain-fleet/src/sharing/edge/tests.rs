@@ -127,6 +127,8 @@ fn nonsense_is_refused() {
     };
     assert!(with(&|edge| edge.rate = 0.0).contains("frames per second"));
     assert!(with(&|edge| edge.rate = f64::NAN).contains("frames per second"));
+    assert!(with(&|edge| edge.rate = 1e-7).contains("a century at most"));
+    assert!(with(&|edge| edge.rate = 1e-300).contains("a century at most"));
     assert!(with(&|edge| edge.models[1].name = "0".into()).contains("two models"));
     assert!(with(&|edge| edge.models[2].runs.clear()).contains("batches"));
     assert!(with(&|edge| edge.models[2].runs[0].time = Nanos::ZERO).contains("run of"));
@@ -138,9 +140,10 @@ fn nonsense_is_refused() {
 /// A frame a year is waited for at once.
 #[test]
 fn slow_streams_take_no_longer_to_play() {
-    let edge = Edge { rate: 3e-8, ..three(false) };
+    let edge = Edge { rate: 3e-8, frames: 50, ..three(false) };
     let outcome = simulate(&edge, None, &[1, 1, 1]).unwrap().expect("fits");
     assert!(outcome.served.iter().all(|served| served.skipped == 0), "{outcome:?}");
+    let edge = Edge { frames: 3000, rate: 1e-6, ..edge };
     let many = vec![three(false).models[0].clone(); 20];
     let models = many
         .into_iter()

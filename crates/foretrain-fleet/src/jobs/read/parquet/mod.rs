@@ -3,6 +3,7 @@
 mod cell;
 
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, TimeUnit};
@@ -13,6 +14,7 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
+use parquet::errors::ParquetError;
 
 use super::{Rows, Step};
 use crate::jobs::field::Unit;
@@ -39,10 +41,11 @@ fn refused(error: &impl std::fmt::Display) -> InputError {
 }
 
 impl Columns {
-    pub(super) fn open(file: File) -> Result<Self> {
+    pub(super) fn open(mut file: File) -> Result<Self> {
+        foretrain_graph::check_footer(&mut file).map_err(|error| refused(&error))?;
         // What pandas adds to the schema brings dictionaries; the plain types are enough.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = ArrowReaderMetadata::load(&file, options).map_err(|e| refused(&e))?;
+        let metadata = guarded(|| ArrowReaderMetadata::load(&file, options))?;
         let titles: Vec<String> =
             metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
         let kept: Vec<usize> = (0..titles.len()).collect();
@@ -56,7 +59,8 @@ impl Columns {
 /// Parquet itself has no lengths of time: Arrow stores them as whole numbers and says so beside.
 fn units(metadata: &ArrowReaderMetadata) -> Vec<Option<Unit>> {
     let file = metadata.metadata().file_metadata();
-    let said = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata()).ok();
+    let said =
+        guarded(|| parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata())).ok();
     let fields = metadata.schema().fields();
     let found = fields.iter().enumerate().map(|(column, field)| {
         let said = || unit_of(said.as_ref()?.fields().get(column)?.data_type());
@@ -89,8 +93,19 @@ fn reader(
     let file = file.try_clone().map_err(|error| refused(&error))?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
     let roots = ProjectionMask::roots(builder.parquet_schema(), kept.iter().copied());
-    builder.with_projection(roots).with_batch_size(BATCH).build().map_err(|error| refused(&error))
+    guarded(|| builder.with_projection(roots).with_batch_size(BATCH).build())
 }
+
+/// What the decoder says. It is not ours; should it panic on a damaged file, that is still only a
+/// damaged file.
+fn guarded<T>(decode: impl FnOnce() -> std::result::Result<T, ParquetError>) -> Result<T> {
+    match std::panic::catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| refused(&error)),
+        Err(_) => Err(refused(&GAVE_UP)),
+    }
+}
+
+const GAVE_UP: &str = "the decoder gave up";
 
 impl Rows for Columns {
     fn titles(&self) -> &[String] {
@@ -117,10 +132,12 @@ impl Rows for Columns {
 
     fn read(&mut self, row: &mut ByteRecord) -> Step {
         while self.batch.as_ref().is_none_or(|batch| self.at >= batch.num_rows()) {
-            match self.reader.next() {
-                Some(Ok(batch)) => (self.batch, self.at) = (Some(batch), 0),
-                Some(Err(error)) => return Step::Cut(error.to_string()),
-                None => return Step::End,
+            let next = std::panic::catch_unwind(AssertUnwindSafe(|| self.reader.next()));
+            match next {
+                Ok(Some(Ok(batch))) => (self.batch, self.at) = (Some(batch), 0),
+                Ok(Some(Err(error))) => return Step::Cut(error.to_string()),
+                Ok(None) => return Step::End,
+                Err(_) => return Step::Cut(GAVE_UP.into()),
             }
         }
         let Some(batch) = &self.batch else { return Step::End };
