@@ -58,10 +58,11 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Whether its values would be others if the guess of their unit were wrong. Dates in numbers
-    /// tell their unit by their size.
+    /// Whether its unit may be another than the guess. Dates in numbers tell their unit by their size,
+    /// and what is above one can only be percent of a whole.
     pub fn is_guess(&self) -> bool {
-        self.unit_from == UnitFrom::Guess && !self.since_1970
+        let is_sure = self.since_1970 || self.unit == Unit::PERCENT;
+        self.unit_from == UnitFrom::Guess && !is_sure
     }
 }
 

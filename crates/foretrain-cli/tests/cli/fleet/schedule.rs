@@ -121,6 +121,29 @@ fn mistakes_are_named() {
     );
 }
 
+/// A run of 90,000 may take a day or 90 seconds: the page says what it took it for, and how to say it.
+#[test]
+fn units_that_nobody_stated_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "job_id,submit,duration,num_gpus\na,0,90000,1\nb,5000,60000,1\n";
+    let table = write(folder.path(), "jobs.csv", rows);
+    let base =
+        ["fleet", "schedule", text(&table), "--nodes=1", "--policy=fifo", "--runs=1", "--json"];
+    let makespan = |more: &[&str]| {
+        let document: Value = serde_json::from_str(&answer(&[&base[..], more].concat())).unwrap();
+        let seconds =
+            document["policies"][0]["table"]["makespan_ns"].as_i64().unwrap() / 1_000_000_000;
+        let findings = document["ledger"]["findings"].as_array().unwrap();
+        let guesses = findings.iter().find(|finding| finding["code"] == "unit-guessed");
+        (seconds, guesses.map_or(0, |guesses| guesses["count"].as_u64().unwrap()))
+    };
+    let (seconds, guesses) = makespan(&[]);
+    assert!(seconds >= 90_000, "{seconds}");
+    assert_eq!(guesses, 2);
+    let said = makespan(&["--column=submit=submit:ms", "--column=duration=duration:ms"]);
+    assert!(said.0 < 200 && said.1 == 0, "{said:?}");
+}
+
 /// Names in tables come from anywhere.
 #[test]
 fn control_characters_of_tables_reach_no_terminal() {
