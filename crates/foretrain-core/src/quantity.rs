@@ -49,21 +49,25 @@ impl FromStr for Bytes {
     }
 }
 
-/// `10ms`, `1.5 s`, `250us`, `7ns`, `5min`, `2h`, `30d`: below three centuries. A unit is needed, except for 0.
+/// `10ms`, `1.5 s`, `250us`, `7ns`, `5min`, `30m`, `2h`, `30d`, and several as in `1h30m`: below three
+/// centuries. A unit is needed, except for 0.
 impl FromStr for Nanos {
     type Err = InputError;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (number, unit) = split(text)?;
+        let (number, rest) = split(text)?;
+        let (unit, rest) =
+            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let unit = unit.trim();
         let nanos = match unit {
             "d" => number * 86_400e9,
             "h" => number * 3_600e9,
-            "min" => number * 60e9,
+            "min" | "m" => number * 60e9,
             "s" => number * 1e9,
             "ms" => number * 1e6,
             "us" => number * 1e3,
             "ns" => number,
-            "" if number == 0.0 => 0.0,
+            "" if number == 0.0 && rest.is_empty() => 0.0,
             "" => {
                 return Err(InputError::new(format!(
                     "{text:?} has no unit; write d, h, min, s, ms, us or ns"
@@ -75,8 +79,9 @@ impl FromStr for Nanos {
                 )));
             }
         };
-        if nanos < 9e18 {
-            Ok(Self::from_nanos_f64(nanos))
+        let more = if rest.is_empty() { Self::ZERO } else { rest.parse()? };
+        if nanos + (more.nanos() as f64) < 9e18 {
+            Ok(Self::from_nanos_f64(nanos) + more)
         } else {
             Err(InputError::new("too long a time"))
         }
@@ -118,6 +123,8 @@ mod tests {
         assert_eq!(time("2h"), Nanos::from_millis(7_200_000));
         assert_eq!(time("1.5 d"), time("36h"));
         assert_eq!(time("90min"), time("5400s"));
+        assert_eq!(time("1h30m"), time("90 min"));
+        assert_eq!(time("1d 2h 0.5s"), time("93600.5s"));
         assert!("1e9 d".parse::<Nanos>().is_err());
     }
 
@@ -132,7 +139,7 @@ mod tests {
         for wrong in ["", "x", "-1GB", "1e3", "5 parsecs", "0", "NaN", "9999999999999TiB"] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong:?}");
         }
-        for wrong in ["", "10", "ms", "-1ms", "1 week", "99999999999s"] {
+        for wrong in ["", "10", "ms", "-1ms", "1 week", "99999999999s", "1h30", "1h x", "0 5s"] {
             assert!(wrong.parse::<Nanos>().is_err(), "{wrong:?}");
         }
     }

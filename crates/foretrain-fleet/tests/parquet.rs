@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
 use arrow_array::{
     ArrayRef, Decimal128Array, DurationMicrosecondArray, Float64Array, RecordBatch, StringArray,
     StructArray, Time32SecondArray, TimestampMillisecondArray,
@@ -83,6 +83,53 @@ fn lengths_of_time_have_the_unit_of_their_type() {
     assert_eq!(seconds(&jobs), [Some(90.5), Some(5400.0)]);
 }
 
+/// Naming a column does not make its type forgotten.
+#[test]
+fn a_named_column_keeps_the_unit_of_its_type() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.parquet");
+    let micros = DurationMicrosecondArray::from(vec![90_000_000, 5_400_000_000]);
+    let ids: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    std::fs::write(&path, packed([("job_id", ids), ("len", Arc::new(micros))])).unwrap();
+    let open = |hint: &str| {
+        let columns = vec![hint.parse().unwrap()];
+        Table::open(&path, &TableOptions { schema: None, columns })
+    };
+    for hint in ["duration=len", "duration=len:us"] {
+        let mut seconds = Vec::new();
+        open(hint).unwrap().for_each(|job| seconds.push(job.duration.map(Nanos::secs_f64)));
+        assert_eq!(seconds, [Some(90.0), Some(5400.0)]);
+    }
+    let error = open("duration=len:h").err().unwrap().to_string();
+    assert!(error.contains("of a type in us, not h"), "{error}");
+}
+
+#[test]
+fn usual_codecs_are_unpacked() {
+    use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+    use parquet::file::properties::WriterProperties;
+    for codec in [
+        Compression::SNAPPY,
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::GZIP(GzipLevel::default()),
+        Compression::LZ4_RAW,
+    ] {
+        let ids: ArrayRef = Arc::new(StringArray::from(vec!["a"; 1000]));
+        let runs: ArrayRef = Arc::new(Float64Array::from(vec![60.0; 1000]));
+        let batch = RecordBatch::try_from_iter([("job_id", ids), ("duration_s", runs)]).unwrap();
+        let properties = WriterProperties::builder().set_compression(codec).build();
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs.parquet");
+        std::fs::write(&path, file).unwrap();
+        let read = Table::open(&path, &TableOptions::default()).unwrap().for_each(|_| ());
+        assert_eq!((read.given, read.cut), (1000, None), "{codec}");
+    }
+}
+
 #[test]
 fn lists_are_read_and_structs_are_said_to_be_left_out() {
     let mut machines = ListBuilder::new(StringBuilder::new());
@@ -91,12 +138,18 @@ fn lists_are_read_and_structs_are_said_to_be_left_out() {
     let parts: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
     let nested =
         StructArray::from(vec![(Arc::new(Field::new("hours", DataType::Float64, false)), parts)]);
+    let mut counts = ListBuilder::new(Float64Builder::new());
+    counts.append_value([Some(0.0)]);
+    counts.append_value([Some(3.0)]);
     let (jobs, read) = read([
         ("job_id", Arc::new(StringArray::from(vec!["a", "b"])) as ArrayRef),
+        // Which GPUs, or how many? A list is no number.
+        ("gpus", Arc::new(counts.finish())),
         ("duration", Arc::new(nested)),
         ("machine", Arc::new(machines.finish())),
     ]);
     let on: Vec<&str> = jobs[0].placements.iter().map(|placed| placed.machine.as_str()).collect();
     assert_eq!((on, jobs[1].placements.len()), (vec!["m1", "m2"], 0));
-    assert_eq!((jobs[0].duration, read.faults.count(Fault::UnreadType)), (None, 1));
+    assert_eq!((jobs[0].duration, jobs[0].gpus), (None, None));
+    assert_eq!(read.faults.count(Fault::UnreadType), 2);
 }

@@ -239,6 +239,76 @@ fn a_torn_archive_is_said_to_be_torn() {
     }
 }
 
+/// An archive whose checksum is wrong holds other rows than were written.
+#[test]
+fn a_damaged_archive_is_said_to_be_damaged() {
+    use std::io::Write;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    packed.write_all(b"job_id,submit_s,duration_s,gpus\na,0,200,1\nb,1,300,1\n").unwrap();
+    let mut packed = packed.finish().unwrap();
+    let at = packed.windows(3).position(|bytes| bytes == b"200").unwrap();
+    packed[at] = b'9';
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.csv.gz");
+    std::fs::write(&path, packed).unwrap();
+    let found = audit(vec![Table::open(&path, &TableOptions::default()).unwrap()]);
+    assert!(found.tables[0].cut_short);
+    assert_eq!(found.ledger.count("cut-short"), 1);
+}
+
+#[test]
+fn json_that_ends_between_objects_or_holds_other_text_is_said_to() {
+    let object = |n: u32| format!("{{\"job_id\":\"{n}\",\"submit_s\":{n},\"gpus\":1}}");
+    let found = |text: String| {
+        let (jobs, read) = read(&text);
+        (jobs.len(), read.cut.is_some(), read.faults.count(Fault::BrokenRow))
+    };
+    let three = (1..4).map(object).collect::<Vec<_>>();
+    assert_eq!(found(format!("[{}]", three.join(","))), (3, false, 0));
+    assert_eq!(found(format!("[{}", three.join(","))), (3, true, 0));
+    assert_eq!(found(format!("[{},", three.join(",\n"))), (3, true, 0));
+    assert_eq!(found(three.join("\n")), (3, false, 0));
+    assert_eq!(found(format!("{}\noops {}\n", three[0], three[1])), (2, false, 1));
+    assert_eq!(found(format!("{}\n\"lost\"\n{}\nend", three[0], three[1])), (2, false, 2));
+}
+
+#[test]
+fn hints_take_units_of_titles_and_are_given_once() {
+    let open = |hints: &[&str]| {
+        let text = "name,queued_ms,ran,gpus\na,5000,1,1\nb,6000,2,1\n";
+        let columns = hints.iter().map(|hint| hint.parse().unwrap()).collect();
+        Table::from_bytes("t.csv", text.into(), &TableOptions { schema: None, columns })
+    };
+    let mut jobs = Vec::new();
+    open(&["submit=queued_ms", "duration=ran:d"]).unwrap().for_each(|job| jobs.push(job.clone()));
+    assert_eq!(jobs[1].submit, Some(Nanos::from_millis(6000)));
+    assert_eq!(jobs[1].duration, Some(Nanos::from_secs_f64(172_800.0)));
+    let error = open(&["submit=queued_ms", "submit=ran"]).err().unwrap();
+    assert!(error.message().contains("two columns"), "{error}");
+}
+
+#[test]
+fn the_feature_table_may_have_arrivals() {
+    let (jobs, _) = read("class,flops,memory_access_bytes,submit_s\n1w1g,1e9,1e6,7\n");
+    assert_eq!(jobs[0].submit, Some(Nanos::from_secs_f64(7.0)));
+}
+
+#[test]
+fn times_in_another_unit_keep_their_precision() {
+    let row = |n: u32, at: &str| format!("{n},{at},1\n");
+    let text = format!(
+        "id,submit,gpus\n{}{}{}",
+        row(1, "1700000000"),
+        row(2, "1700000060"),
+        row(3, "1700000100000")
+    );
+    let submits: Vec<_> = read(&text).0.iter().filter_map(|job| job.submit).collect();
+    assert_eq!(submits[2] - submits[0], Nanos::from_secs_f64(100.0));
+    let pair = format!("id,submit,gpus\n{}{}", row(1, "1700000000"), row(2, "1700000100000"));
+    let submits: Vec<_> = read(&pair).0.iter().filter_map(|job| job.submit).collect();
+    assert_eq!(submits[1] - submits[0], Nanos::from_secs_f64(100.0));
+}
+
 /// Every table of the data set that is one of jobs or machines is read whole.
 #[test]
 fn tables_of_the_data_set() {

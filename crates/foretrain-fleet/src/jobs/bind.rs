@@ -6,7 +6,7 @@ use foretrain_core::{InputError, Result};
 use super::field::{ColumnHint, Dimension, Field, Unit};
 use super::instant::{self, BELIEVED};
 use super::read::Rows;
-use super::schema::{PLAIN, Schema, bindable};
+use super::schema::{FEATURES, PLAIN, Schema, bindable, unit_of};
 use super::{span, value};
 
 /// Who says in which unit a column is.
@@ -72,6 +72,8 @@ pub(super) struct Bound {
     pub(super) bindings: Vec<Binding>,
     /// Titles of columns that nothing is read from.
     pub(super) unused: Vec<String>,
+    /// Columns of types that their fields cannot be read from, and the types.
+    pub(super) unread: Vec<(String, String)>,
 }
 
 impl Bound {
@@ -93,9 +95,9 @@ pub(super) fn bind(
     let mut taken: Vec<Field> = Vec::new();
     let mut used = vec![false; titles.len()];
     let mut add = |column: usize, field: Field, unit: Option<Unit>, from: UnitFrom| {
-        let (unit, unit_from) = match (unit, rows.unit(column)) {
-            (_, Some(unit)) if from != UnitFrom::User => (Some(unit), UnitFrom::File),
-            (unit, _) => (unit, from),
+        let (unit, unit_from) = match rows.unit(column) {
+            Some(unit) => (Some(unit), UnitFrom::File),
+            None => (unit, from),
         };
         used[column] = true;
         taken.push(field);
@@ -108,20 +110,45 @@ pub(super) fn bind(
             return Err(InputError::new(format!("no column {:?}", hint.column))
                 .hint(format!("its columns are {}", titles.join(", "))));
         };
-        add(column, hint.field, hint.unit, UnitFrom::User);
+        if let (Some(said), Some(unit)) = (hint.unit, rows.unit(column))
+            && said != unit
+        {
+            let (column, unit, said) = (&hint.column, unit.name, said.name);
+            let error =
+                InputError::new(format!("column {column:?} is of a type in {unit}, not {said}"));
+            return Err(error.hint(format!("leave out \":{said}\": the file tells the unit")));
+        }
+        let named = || unit_of(&titles[column], hint.field.dimension());
+        match hint.unit {
+            Some(unit) => add(column, hint.field, Some(unit), UnitFrom::User),
+            None => add(column, hint.field, named(), UnitFrom::Title),
+        }
     }
     let hinted: Vec<Field> = hints.iter().map(|hint| hint.field).collect();
+    if let Some((_, twice)) =
+        hinted.iter().enumerate().find(|(index, field)| hinted[..*index].contains(field))
+    {
+        return Err(InputError::new(format!("two columns are named for {:?}", twice.name()))
+            .hint("give --column once for each field"));
+    }
     for known in schema.columns.iter().filter(|known| !hinted.contains(&known.field)) {
         let found = titles.iter().position(|title| title.eq_ignore_ascii_case(known.title));
         if let Some(column) = found {
             add(column, known.field, Some(known.unit), UnitFrom::Schema);
         }
     }
-    if std::ptr::eq(schema, &raw const PLAIN) {
+    // Our own table may have more columns than it is known by: arrivals, for one.
+    if [&raw const PLAIN, &raw const FEATURES].contains(&(schema as *const Schema)) {
         bind_titles(titles, ahead, &mut used, &mut taken, rows, &mut bound);
     }
     bound.unused =
         titles.iter().zip(&used).filter(|(_, used)| !**used).map(|(t, _)| t.clone()).collect();
+    let Bound { bindings, unread, .. } = &mut bound;
+    bindings.retain(|binding| {
+        let kind = rows.unread(binding.column, binding.field.takes_lists());
+        unread.extend(kind.iter().map(|kind| (binding.title.clone(), kind.clone())));
+        kind.is_none()
+    });
     share_units(&mut bound.bindings);
     Ok(bound)
 }
@@ -185,11 +212,11 @@ pub(super) fn binding(
     Binding { column, title: title.to_owned(), field, unit, unit_from, since_1970 }
 }
 
-/// Whether most of these are dates when they count since 1970 in this unit: nobody's relative times
-/// are that long.
+/// Whether half of these or more are dates when they count since 1970 in this unit: nobody's relative
+/// times are that long.
 fn are_dates(numbers: &[f64], unit: Unit) -> bool {
     let dated = |number: &&f64| BELIEVED.contains(&((**number * unit.factor) as i64));
-    2 * numbers.iter().filter(dated).count() > numbers.len()
+    !numbers.is_empty() && 2 * numbers.iter().filter(dated).count() >= numbers.len()
 }
 
 /// A unit by the size of the first values.

@@ -17,6 +17,8 @@ use super::{span, value};
 
 /// More GPUs than any machine has; a wrong range must not fill the memory.
 const MOST_DEVICES: usize = 255;
+/// Longer than any length of time, in nanoseconds: three centuries are more than numbers hold.
+const LONGEST: f64 = 9e18;
 /// More GPUs than any job has.
 const MOST_GPUS: f64 = 1e6;
 /// The first date in words that a table of jobs can hold, in nanoseconds since 1970: 1971.
@@ -234,6 +236,10 @@ impl Decoder {
 
     fn span(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Nanos> {
         let span = match value::number(cell) {
+            Some(number) if number * binding.unit.factor > LONGEST => {
+                self.meet(Fault::ImpossibleCount, row, cell);
+                return None;
+            }
             Some(number) => Nanos::from_nanos_f64(number * binding.unit.factor),
             None => match span::written(cell) {
                 Some(span) => span,
@@ -274,22 +280,30 @@ impl Decoder {
             self.meet(unknown, row, cell);
             return None;
         }
-        let exact = value::integer(cell).map(|whole| {
-            let nanos = i128::from(whole) * binding.unit.factor as i128;
-            Nanos::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
-        });
-        let at = exact.unwrap_or_else(|| Nanos::from_nanos_f64(number * binding.unit.factor));
+        let whole = value::integer(cell);
+        let in_unit = |factor: f64| match whole {
+            // Dates in nanoseconds are longer than what a double tells apart.
+            Some(whole) if factor >= 1.0 => {
+                let nanos = i128::from(whole) * factor.round() as i128;
+                Nanos::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+            }
+            _ => Nanos::from_nanos_f64(number * factor),
+        };
+        let at = in_unit(binding.unit.factor);
         if !binding.since_1970 {
-            return Some(at);
+            let is_absurd = at.nanos() >= BELIEVED.end;
+            if is_absurd {
+                self.meet(unknown, row, cell);
+            }
+            return (!is_absurd).then_some(at);
         }
         if BELIEVED.contains(&at.nanos()) {
             return Some(at);
         }
         // The unit in which the number is a date of this century.
-        let nanos = number * binding.unit.factor;
-        let other = [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9].into_iter().map(|power| nanos * power);
-        let believed = other.map(Nanos::from_nanos_f64);
-        let found = believed.into_iter().find(|at| BELIEVED.contains(&at.nanos()));
+        let powers = [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9];
+        let other = powers.into_iter().map(|power| in_unit(binding.unit.factor * power));
+        let found = other.into_iter().find(|at| BELIEVED.contains(&at.nanos()));
         self.meet(if found.is_some() { Fault::InstantUnit } else { unknown }, row, cell);
         found
     }

@@ -34,9 +34,9 @@ faults! {
     NotUtf8 Repaired "not-utf8" "text that is not UTF-8, read with replacement characters";
     LateKey Dropped "late-key" "key that the first rows do not have, left out";
     Unreadable Dropped "unreadable-value" "cell that is no value of its column, left out";
-    EndUnknown Dropped "end-unknown" "end unknown: 0 or a negative number in its place; no duration is computed from it";
-    StartUnknown Dropped "start-unknown" "start unknown: 0 or a negative number in its place";
-    SubmitUnknown Dropped "submit-unknown" "submission unknown: 0 among dates, or a negative number, in its place";
+    EndUnknown Dropped "end-unknown" "end unknown: 0, a negative or an absurd number in its place; no duration is computed from it";
+    StartUnknown Dropped "start-unknown" "start unknown: 0, a negative or an absurd number in its place";
+    SubmitUnknown Dropped "submit-unknown" "submission unknown: 0 among dates, a negative or an absurd number in its place";
     EndBeforeStart Dropped "end-before-start" "end before start: the end is left out";
     StartBeforeSubmit Dropped "start-before-submit" "start before submission: no wait is computed";
     NegativeSpan Dropped "negative-time" "negative length of time, left out";

@@ -143,6 +143,11 @@ impl Field {
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
+    /// Whether a value may be a list.
+    pub(super) const fn takes_lists(self) -> bool {
+        matches!(self, Self::Machine | Self::Devices)
+    }
+
     /// The position in [`Field::ALL`].
     pub const fn index(self) -> usize {
         self as usize
@@ -199,6 +204,8 @@ impl Unit {
     pub const MINUTES: Unit = Unit { name: "min", factor: 60e9 };
     /// Hours.
     pub const HOURS: Unit = Unit { name: "h", factor: 3600e9 };
+    /// Days.
+    pub const DAYS: Unit = Unit { name: "d", factor: 86_400e9 };
     /// Bytes.
     pub const BYTES: Unit = Unit { name: "B", factor: 1.0 };
     /// Binary megabytes.
@@ -208,8 +215,15 @@ impl Unit {
     /// Binary gigabytes.
     pub const GIB: Unit = Unit { name: "GiB", factor: 1_073_741_824.0 };
 
-    const TIMES: [Unit; 6] =
-        [Self::NANOS, Self::MICROS, Self::MILLIS, Self::SECONDS, Self::MINUTES, Self::HOURS];
+    const TIMES: [Unit; 7] = [
+        Self::NANOS,
+        Self::MICROS,
+        Self::MILLIS,
+        Self::SECONDS,
+        Self::MINUTES,
+        Self::HOURS,
+        Self::DAYS,
+    ];
     const SIZES: [Unit; 6] = [
         Self::BYTES,
         Unit { name: "KB", factor: 1e3 },
@@ -249,6 +263,7 @@ impl Unit {
             "sec" | "secs" | "second" | "seconds" => "s",
             "hour" | "hours" | "hr" => "h",
             "minute" | "minutes" | "mins" => "min",
+            "day" | "days" => "d",
             "percent" | "pct" => "%",
             "bytes" => "B",
             other => other,

@@ -9,9 +9,10 @@ pub(super) fn written(cell: &[u8]) -> Option<Nanos> {
     clock(cell).or_else(|| spelled(cell))
 }
 
-/// As a clock shows it: `1-02:03:04`, `02:03:04`, `2:03` of schedulers, `1 days 02:03:04.5` of pandas.
+/// As a clock shows it: `1-02:03:04`, `02:03:04`, `2:03` of schedulers, `1 days 02:03:04.5` of pandas,
+/// `1 day, 2:03:04` of Python.
 fn clock(cell: &[u8]) -> Option<Nanos> {
-    const AFTER_DAYS: [&[u8]; 3] = [b"-", b" days ", b" day "];
+    const AFTER_DAYS: [&[u8]; 5] = [b"-", b" days ", b" day ", b" days, ", b" day, "];
     let count = cell.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = cell.split_at(count);
     let (days, rest) = match AFTER_DAYS.iter().find_map(|after| rest.strip_prefix(*after)) {
@@ -24,7 +25,11 @@ fn clock(cell: &[u8]) -> Option<Nanos> {
         if part.first().is_none_or(|byte| !byte.is_ascii_digit()) {
             return None;
         }
-        seconds = seconds * 60.0 + value::number(part)?;
+        let number = value::number(part)?;
+        if parts > 0 && number >= 60.0 {
+            return None;
+        }
+        seconds = seconds * 60.0 + number;
         parts += 1;
     }
     let whole = Nanos::from_secs_f64(days as f64 * 86_400.0 + seconds);
@@ -34,8 +39,18 @@ fn clock(cell: &[u8]) -> Option<Nanos> {
 /// As numbers with units, the longer first: `90 s`, `1h30m`, `2d 4h`, `1 hour 5 mins`, `PT1H30M`.
 fn spelled(cell: &[u8]) -> Option<Nanos> {
     let text = std::str::from_utf8(cell).ok()?.to_ascii_lowercase();
-    let of_iso = text.strip_prefix('p').map(|rest| rest.replacen('t', "", 1));
-    let mut rest = of_iso.as_deref().unwrap_or(&text);
+    let Some(iso) = text.strip_prefix('p') else {
+        return if text.is_empty() { None } else { sum(&text, nanos_of) };
+    };
+    // There `m` is a month before the `t` and a minute after it. Nobody measures runs in months.
+    let (days, time) = iso.split_once('t').unwrap_or((iso, ""));
+    let long = |unit: &str| nanos_of(unit).filter(|_| matches!(unit, "d" | "w"));
+    let short = |unit: &str| nanos_of(unit).filter(|_| matches!(unit, "h" | "m" | "s"));
+    let whole = sum(days, long)? + sum(time, short)?;
+    iso.contains(|c: char| c.is_ascii_digit()).then_some(whole)
+}
+
+fn sum(mut rest: &str, nanos_of: impl Fn(&str) -> Option<f64>) -> Option<Nanos> {
     let (mut nanos, mut before) = (0.0, f64::INFINITY);
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -51,12 +66,13 @@ fn spelled(cell: &[u8]) -> Option<Nanos> {
         nanos += value::number(number.as_bytes())? * unit;
         (before, rest) = (unit, after.trim_start_matches([' ', ',']));
     }
-    before.is_finite().then(|| Nanos::from_nanos_f64(nanos))
+    Some(Nanos::from_nanos_f64(nanos))
 }
 
-/// Nanoseconds in a unit. A month is none: nobody measures runs in months.
+/// Nanoseconds in a unit.
 fn nanos_of(unit: &str) -> Option<f64> {
     Some(match unit {
+        "w" | "week" | "weeks" => 604_800e9,
         "d" | "day" | "days" => 86_400e9,
         "h" | "hr" | "hrs" | "hour" | "hours" => 3_600e9,
         "m" | "min" | "mins" | "minute" | "minutes" => 60e9,
@@ -95,12 +111,17 @@ mod tests {
             ("1 hour, 5 mins", 3900.0),
             ("PT1H30M", 5400.0),
             ("P1DT2H", 93_600.0),
+            ("P1W", 604_800.0),
+            ("1 day, 2:03:04", 93_784.0),
             ("250ms", 0.25),
             ("1.5 Hours", 5400.0),
         ] {
             assert_eq!(seconds(text), Some(expected), "{text}");
         }
-        for text in ["", "h", "5", "5 m 2 h", "3 months", "1h-2m", "1..5h", "p", "1 h x"] {
+        for text in [
+            "", "h", "5", "5 m 2 h", "3 months", "1h-2m", "1..5h", "p", "1 h x", "P1M", "P1H",
+            "PT1D", "1:60:00", "0:90:00",
+        ] {
             assert_eq!(seconds(text), None, "{text}");
         }
     }

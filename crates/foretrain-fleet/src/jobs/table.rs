@@ -180,11 +180,8 @@ impl Table {
         let mut read = TableRead::default();
         let (mut job, mut row) = (Job::default(), ByteRecord::new());
         let named = self.has(Field::Id) || self.has(Field::Alias);
-        for binding in &self.bound.bindings {
-            if let Some(kind) = self.rows.unread(binding.column) {
-                let place = || format!("column {:?} of type {kind}", binding.title);
-                decoder.faults.meet(Fault::UnreadType, place);
-            }
+        for (title, kind) in &self.bound.unread {
+            decoder.faults.meet(Fault::UnreadType, || format!("column {title:?} of type {kind}"));
         }
         while self.next_row(&mut row, &mut read, &mut decoder.faults) {
             job.clear();

@@ -63,7 +63,13 @@ impl Source {
             for guess in table.bindings().iter().filter(|binding| binding.is_guess()) {
                 say_guess(guess, file, ledger);
             }
-            table.for_each(&mut visit).record(ledger);
+            let read = table.for_each(&mut visit);
+            if let (0, Some(why)) = (read.given, &read.cut) {
+                return Err(InputError::new(format!("no row of it can be read: {why}"))
+                    .in_file(file)
+                    .into());
+            }
+            read.record(ledger);
         }
         Ok(())
     }

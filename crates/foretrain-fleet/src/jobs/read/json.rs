@@ -120,12 +120,14 @@ struct Splitter {
     object: Vec<u8>,
     /// Whether the next byte is the first of its line.
     at_line: bool,
+    /// Whether an array that holds the objects is open.
+    in_array: bool,
     ended: bool,
 }
 
 impl Splitter {
     fn new(text: Rest) -> Self {
-        Self { text, line: 1, object: Vec::new(), at_line: true, ended: false }
+        Self { text, line: 1, object: Vec::new(), at_line: true, in_array: false, ended: false }
     }
 
     fn next_object(&mut self) -> Found {
@@ -135,6 +137,7 @@ impl Splitter {
         self.object.clear();
         let (mut depth, mut string, mut escaped, mut first_line) =
             (0_usize, false, false, self.line);
+        let mut stray = false;
         loop {
             let buffer = match self.text.fill_buf() {
                 Ok(buffer) => buffer,
@@ -148,6 +151,10 @@ impl Splitter {
                 let line = first_line;
                 return if depth > 0 {
                     Found::Cut(format!("the object that begins in line {line} does not end"))
+                } else if self.in_array {
+                    Found::Cut("the array of objects does not end".into())
+                } else if stray {
+                    Found::Broken(format!("line {line}: text that is no object"))
                 } else {
                     Found::End
                 };
@@ -156,16 +163,24 @@ impl Splitter {
             let mut used = 0;
             for (index, &byte) in buffer.iter().enumerate() {
                 let restarts = self.at_line && depth > 0 && buffer[index..].starts_with(b"{\"");
-                if restarts {
+                let ends_stray = stray && depth == 0 && matches!(byte, b'{' | b'\n');
+                if restarts || ends_stray {
                     break;
                 }
                 used += 1;
                 self.at_line = byte == b'\n';
                 self.line += u64::from(byte == b'\n');
                 if depth == 0 {
-                    if byte == b'{' {
-                        (depth, first_line) = (1, self.line);
-                        self.object.push(byte);
+                    match byte {
+                        b'{' => {
+                            (depth, first_line) = (1, self.line);
+                            self.object.push(byte);
+                        }
+                        b'[' => self.in_array = true,
+                        b']' => self.in_array = false,
+                        b',' | b' ' | b'\t' | b'\r' | b'\n' => {}
+                        _ if !stray => (stray, first_line) = (true, self.line),
+                        _ => {}
                     }
                     continue;
                 }
@@ -183,7 +198,11 @@ impl Splitter {
                 }
             }
             let restarts = used < length && depth > 0;
+            let ends_stray = used < length && depth == 0 && stray;
             self.text.consume(used);
+            if ends_stray {
+                return Found::Broken(format!("line {first_line}: text that is no object"));
+            }
             if depth == 0 && !self.object.is_empty() {
                 return self.parsed(first_line);
             }

@@ -42,8 +42,8 @@ pub(super) trait Rows {
         None
     }
 
-    /// The type of a column, if it is one whose cells are not read.
-    fn unread(&self, _column: usize) -> Option<String> {
+    /// The type of a column, if it is one whose cells are not read, or not where lists make no sense.
+    fn unread(&self, _column: usize, _takes_lists: bool) -> Option<String> {
         None
     }
 

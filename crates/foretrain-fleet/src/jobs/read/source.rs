@@ -47,17 +47,27 @@ impl Source {
 /// Text with its first bytes put back before it.
 pub(super) type Rest = Chain<Cursor<Vec<u8>>, Box<dyn BufRead>>;
 
+/// Where a text cannot be read on.
+struct Broken(io::Error);
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::new(self.0.kind(), self.0.to_string()))
+    }
+}
+
 /// How much of a text is looked at to tell what it is.
 const FIRST: u64 = 64 << 10;
 
 /// The first bytes of a text without a byte order mark, and the whole text.
 pub(super) fn first_bytes(mut text: Box<dyn BufRead>) -> io::Result<(Vec<u8>, Rest)> {
     let mut first = Vec::new();
-    // What is broken further on is met when it is read.
-    if let Err(error) = text.by_ref().take(FIRST).read_to_end(&mut first)
-        && first.is_empty()
-    {
-        return Err(error);
+    if let Err(error) = text.by_ref().take(FIRST).read_to_end(&mut first) {
+        if first.is_empty() {
+            return Err(error);
+        }
+        // Met again behind what comes before it: a decoder says only once that a checksum is wrong.
+        text = Box::new(BufReader::new(Broken(error)));
     }
     if first.starts_with(b"\xef\xbb\xbf") {
         first.drain(..3);

@@ -3,7 +3,7 @@
 use super::{Kind, Schema, also, needed};
 use crate::jobs::field::{Field, Unit};
 
-pub(super) static FEATURES: Schema = Schema {
+pub(in crate::jobs) static FEATURES: Schema = Schema {
     name: "features",
     about: "what one step of each job computes and moves (docs/fleet.md)",
     kind: Kind::Jobs,
@@ -23,6 +23,7 @@ pub(super) static FEATURES: Schema = Schema {
         also("medium", Field::Medium, Unit::ONE),
         also("model", Field::Model, Unit::ONE),
         also("user", Field::User, Unit::ONE),
+        // Where a row is from: a drawn one says that it is synthetic.
         also("source", Field::Queue, Unit::ONE),
         also("gpus", Field::Gpus, Unit::ONE),
         also("steps", Field::Steps, Unit::ONE),

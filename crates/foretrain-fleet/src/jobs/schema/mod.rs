@@ -21,7 +21,8 @@ use foretrain_core::{InputError, Result};
 use super::field::{Field, Unit};
 use super::job::Job;
 
-pub(super) use plain::{PLAIN, bindable};
+pub(super) use features::FEATURES;
+pub(super) use plain::{PLAIN, bindable, unit_of};
 
 /// What the rows of a table are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +98,7 @@ impl std::fmt::Debug for Schema {
 
 /// All of them. Where the titles of a table hold several schemas, the one with more columns wins.
 pub static ALL: [&Schema; 24] = [
-    &features::FEATURES,
+    &FEATURES,
     &alibaba_2020::JOB,
     &alibaba_2020::TASK,
     &alibaba_2020::INSTANCE,

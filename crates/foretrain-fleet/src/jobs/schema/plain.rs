@@ -46,6 +46,7 @@ fn unit_name(word: &str) -> Option<&'static str> {
         "ns" | "nanos" | "nanoseconds" => "ns",
         "min" | "mins" | "minutes" => "min",
         "h" | "hr" | "hours" => "h",
+        "d" | "days" => "d",
         "%" | "pct" | "percent" => "%",
         "milli" => "milli",
         "bytes" | "b" => "B",
@@ -56,6 +57,11 @@ fn unit_name(word: &str) -> Option<&'static str> {
         "gib" => "GiB",
         _ => return None,
     })
+}
+
+/// The unit that a title ends with, if it is one of this dimension.
+pub(in crate::jobs) fn unit_of(title: &str, dimension: Dimension) -> Option<Unit> {
+    Unit::parse(parts(title).1?, dimension).ok()
 }
 
 /// The field that a title and some cells under it speak of, and the unit in the title.
@@ -98,6 +104,7 @@ mod tests {
             bindable(title, &[cell], &[]).map(|(field, unit)| (field, unit.map(|unit| unit.name)))
         };
         assert_eq!(field("submitTimeMs", b"5"), Some((Field::Submit, Some("ms"))));
+        assert_eq!(field("duration_days", b"5"), Some((Field::Duration, Some("d"))));
         assert_eq!(field("Duration (s)", b"5"), Some((Field::Duration, Some("s"))));
         assert_eq!(field("queue", b"12"), Some((Field::Wait, None)));
         assert_eq!(field("queue", b"prod"), Some((Field::Queue, None)));

@@ -14,6 +14,7 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 
 use super::{Rows, Step};
@@ -37,7 +38,20 @@ pub(super) struct Columns {
 
 fn refused(error: &impl std::fmt::Display) -> InputError {
     InputError::new(format!("not a Parquet file that can be read: {error}"))
-        .hint("it may be cut short, or packed with another codec than Snappy")
+        .hint("it may be cut short or damaged")
+}
+
+/// Refuses codecs that nothing here unpacks before a row is asked for.
+fn check_codecs(metadata: &ArrowReaderMetadata) -> Result<()> {
+    let groups = metadata.metadata().row_groups();
+    let codecs = groups.iter().flat_map(|group| group.columns()).map(|column| column.compression());
+    for codec in codecs {
+        if matches!(codec, Compression::BROTLI(_) | Compression::LZO) {
+            return Err(InputError::new(format!("its columns are packed with {codec}"))
+                .hint("write it with zstd, snappy, gzip, lz4 or without compression"));
+        }
+    }
+    Ok(())
 }
 
 impl Columns {
@@ -46,6 +60,7 @@ impl Columns {
         // What pandas adds to the schema brings dictionaries; the plain types are enough.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(|| ArrowReaderMetadata::load(&file, options))?;
+        check_codecs(&metadata)?;
         let titles: Vec<String> =
             metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
         let kept: Vec<usize> = (0..titles.len()).collect();
@@ -116,9 +131,10 @@ impl Rows for Columns {
         *self.units.get(column)?
     }
 
-    fn unread(&self, column: usize) -> Option<String> {
+    fn unread(&self, column: usize, takes_lists: bool) -> Option<String> {
         let kind = self.metadata.schema().fields().get(column)?.data_type();
-        (!cell::is_read(kind)).then(|| cell::name_of(kind))
+        let is_read = cell::is_read(kind) && (takes_lists || !matches!(kind, DataType::List(_)));
+        (!is_read).then(|| cell::name_of(kind))
     }
 
     fn keep(&mut self, columns: &[usize]) -> Result<bool> {
