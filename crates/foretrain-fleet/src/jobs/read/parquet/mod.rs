@@ -16,6 +16,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 
 use super::{Rows, Step};
 use crate::jobs::field::Unit;
@@ -43,9 +44,8 @@ fn refused(error: &impl std::fmt::Display) -> InputError {
 
 /// Refuses codecs that nothing here unpacks before a row is asked for.
 fn check_codecs(metadata: &ArrowReaderMetadata) -> Result<()> {
-    let groups = metadata.metadata().row_groups();
-    let codecs = groups.iter().flat_map(|group| group.columns()).map(|column| column.compression());
-    for codec in codecs {
+    for column in metadata.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
+        let codec = column.compression();
         if matches!(codec, Compression::BROTLI(_) | Compression::LZO) {
             return Err(InputError::new(format!("its columns are packed with {codec}"))
                 .hint("write it with zstd, snappy, gzip, lz4 or without compression"));
