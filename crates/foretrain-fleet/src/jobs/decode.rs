@@ -234,7 +234,10 @@ impl Decoder {
 
     fn span(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Nanos> {
         let span = match value::number(cell) {
-            Some(number) => Nanos::from_nanos_f64(number * binding.unit.factor),
+            // What no time holds is longer than any, not none.
+            Some(number) => {
+                Nanos::from_nanos_f64((number * binding.unit.factor).clamp(f64::MIN, f64::MAX))
+            }
             None => match span::written(cell) {
                 Some(span) => span,
                 None => {
