@@ -32,9 +32,10 @@ fn times_that_nothing_holds_are_not_none() {
     let folder = tempfile::tempdir().unwrap();
     let rows = "job_id,submit_s,duration_s,gpus\na,0,1e300,1\nb,0,100,1\n";
     let table = write(folder.path(), "jobs.csv", rows);
-    let page = answer(&on_one_node(&table, &["--nodes=1", "--policy=fifo"]));
-    assert!(!page.contains("it ran for no time"), "{page}");
-    assert!(page.contains("ten years"), "{page}");
+    let document = document(&on_one_node(&table, &["--nodes=1", "--policy=fifo", "--json"]));
+    assert_eq!(document["left_out"]["duration not known"], 1, "{document}");
+    let findings = document["ledger"]["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["code"] == "runs-for-decades"), "{document}");
 }
 
 #[test]

@@ -66,8 +66,8 @@ pub fn fleet_schedule(
                 Ending::Done => "when the run ended",
             };
             sheet.warning(&format!(
-                "under {} {} of {} had not finished {why}; no times are given, as they would be those of \
-                 the other jobs only",
+                "under {} {} of {} had not finished {why}; no times are given, as those of some jobs \
+                 say nothing of all",
                 result.policy.name,
                 run.unfinished,
                 counted(jobs, "job"),
