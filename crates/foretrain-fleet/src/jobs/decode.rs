@@ -17,8 +17,6 @@ use super::{span, value};
 
 /// More GPUs than any machine has; a wrong range must not fill the memory.
 const MOST_DEVICES: usize = 255;
-/// Longer than any length of time, in nanoseconds: three centuries are more than numbers hold.
-const LONGEST: f64 = 9e18;
 /// More GPUs than any job has.
 const MOST_GPUS: f64 = 1e6;
 /// The first date in words that a table of jobs can hold, in nanoseconds since 1970: 1971.
@@ -236,11 +234,10 @@ impl Decoder {
 
     fn span(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Nanos> {
         let span = match value::number(cell) {
-            Some(number) if number * binding.unit.factor > LONGEST => {
-                self.meet(Fault::ImpossibleCount, row, cell);
-                return None;
+            // What no time holds is longer than any, not none.
+            Some(number) => {
+                Nanos::from_nanos_f64((number * binding.unit.factor).clamp(f64::MIN, f64::MAX))
             }
-            Some(number) => Nanos::from_nanos_f64(number * binding.unit.factor),
             None => match span::written(cell) {
                 Some(span) => span,
                 None => {

@@ -22,6 +22,8 @@ pub struct Answer {
     pub jobs: usize,
     /// What the table told.
     pub used: Used,
+    /// Whether the table could not be read to its end.
+    pub cut_short: bool,
     /// Runs per policy.
     pub runs: u32,
     /// One after the other; savings are over the first.
@@ -53,6 +55,7 @@ impl Answer {
             jobs: setup.jobs.len(),
             notes: notes(setup, study, &used),
             used,
+            cut_short: false,
             runs: study.runs.max(1),
             results,
             impossible,
@@ -85,7 +88,7 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
         notes.push(format!(
             "{} by utilisation, which the table gives for {utilisation} of {all}; of the others, {}.",
             asked.who("goes", "go"),
-            loads(setup, used, jobs - utilisation)
+            loads(setup, used, jobs - utilisation, &asked)
         ));
     }
     if let Some(Asked { names, .. }) = Asked::of(study, &ELASTIC)
@@ -114,7 +117,7 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
             of_number(used.other_kind, "it runs", "they run")
         ));
     }
-    if setup.cluster.kinds().iter().any(|kind| *kind == GpuKind::named(kind.name.clone())) {
+    if setup.cluster.kinds().iter().any(GpuKind::power_is_assumed) {
         notes.push(
             "Energy is that of an assumed GPU (60 W idle, 350 W busy) where the catalogue does not know \
              the kind."
@@ -132,12 +135,19 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
 }
 
 /// What the utilisation of jobs rests on of which the table gives none.
-fn loads(setup: &Setup<'_>, used: &Used, others: u64) -> String {
+fn loads(setup: &Setup<'_>, used: &Used, others: u64, asked: &Asked) -> String {
+    let gandiva = "gandiva packs none of them";
+    let horus = "others are put beside them where too few GPUs are idle";
+    let packs = match (asked.names.contains("gandiva"), asked.names.contains("horus")) {
+        (true, false) => gandiva.to_owned(),
+        (true, true) => format!("{gandiva}, under horus {horus}"),
+        (false, _) => horus.to_owned(),
+    };
     // Jobs without any load were neither predicted nor given one by the user.
     let left = setup.jobs.iter().filter(|job| job.load.is_none()).count() as u64;
     let assumed = others.saturating_sub(used.predicted + left);
-    let busy = "taken to be busy with all that was asked for, so that packing never pays";
-    let how = [(used.predicted, "predicted"), (assumed, "as you said"), (left, busy)];
+    let busy = format!("taken to keep busy all that was asked for ({packs})");
+    let how = [(used.predicted, "predicted"), (assumed, "as you said"), (left, busy.as_str())];
     let how = how.iter().filter(|(count, _)| *count > 0);
     let how: Vec<String> = how
         .map(|(count, how)| format!("{count} {} {how}", of_number(*count, "is", "are")))

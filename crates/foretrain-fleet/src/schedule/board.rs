@@ -182,7 +182,7 @@ impl<'a> Board<'a> {
     fn check_gpu(&self, job: &Job, gpu: u32, at: &Placement) -> Result<(), Refused> {
         let node = self.cluster.node_of(gpu);
         let kind = self.cluster.nodes()[node as usize].kind;
-        if !self.occupancy.is_up(node) || job.kind.is_some_and(|wanted| wanted != kind) {
+        if !self.occupancy.is_up(node) || !self.cluster.suits(job.kind, kind) {
             return Err(Refused::NoSuchGpus);
         }
         let (state, kind) = (self.occupancy.gpu(gpu), self.cluster.kind_of(gpu));

@@ -1,6 +1,7 @@
 //! The machines that jobs are placed on.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use foretrain_core::{Bytes, InputError, Result};
@@ -42,6 +43,8 @@ pub struct Cluster {
     node_of: Vec<u32>,
     /// GPUs of the largest nodes of each kind, and how many nodes are as large.
     node_size: Vec<(u32, u32)>,
+    /// The first kind that has the name of each.
+    named_as: Vec<u32>,
 }
 
 /// More would be a mistake in a file, and cost memory before anyone noticed.
@@ -54,6 +57,15 @@ impl GpuKind {
     pub fn named(name: impl Into<String>) -> Self {
         let (idle_watts, busy_watts) = USUAL_WATTS;
         Self { name: name.into(), memory: None, idle_watts, busy_watts, sliced: false }
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its power is no more than the usual one.
+    pub(super) fn power_is_assumed(&self) -> bool {
+        (self.idle_watts, self.busy_watts) == USUAL_WATTS
     }
 }
 
@@ -86,7 +98,10 @@ impl Cluster {
             node_of.extend((0..node.gpus).map(|_| number as u32));
         }
         first.push(node_of.len() as u32);
-        Ok(Self { kinds, nodes, first, node_of, node_size })
+        let mut names: BTreeMap<&str, u32> = BTreeMap::new();
+        let name = |(kind, number)| *names.entry(GpuKind::name(kind)).or_insert(number);
+        let named_as = kinds.iter().zip(0u32..).map(name).collect();
+        Ok(Self { kinds, nodes, first, node_of, node_size, named_as })
     }
 
     /// Equal nodes, in racks of `per_rack`.
@@ -107,6 +122,13 @@ impl Cluster {
     /// All kinds of GPUs.
     pub fn kinds(&self) -> &[GpuKind] {
         &self.kinds
+    }
+
+    /// Whether GPUs of one kind do for a job that needs another: kinds of one name are told apart by
+    /// their memory, and jobs ask by name.
+    pub fn suits(&self, wanted: Option<u32>, kind: u32) -> bool {
+        let name = |kind: u32| self.named_as.get(kind as usize);
+        wanted.is_none_or(|wanted| name(wanted) == name(kind))
     }
 
     /// All nodes.

@@ -55,9 +55,11 @@ pub enum Metric {
     MedianWait,
     /// Its 99th percentile, seconds.
     P99Wait,
+    /// Mean of all time without GPUs from submission to end, seconds.
+    MeanWaited,
     /// Share of GPU-time with a job.
     Allocated,
-    /// Share of GPU-time in which GPUs computed.
+    /// Share of GPU-time that jobs computed.
     Utilisation,
     /// Of the idle GPU-time, the share that no usual job could use.
     Fragmentation,
@@ -69,7 +71,7 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Makespan,
         Self::MeanCompletion,
         Self::MedianCompletion,
@@ -77,6 +79,7 @@ impl Metric {
         Self::MeanWait,
         Self::MedianWait,
         Self::P99Wait,
+        Self::MeanWaited,
         Self::Allocated,
         Self::Utilisation,
         Self::Fragmentation,
@@ -94,6 +97,7 @@ impl Metric {
             Self::MeanWait => "wait_mean",
             Self::MedianWait => "wait_median",
             Self::P99Wait => "wait_p99",
+            Self::MeanWaited => "waited_mean",
             Self::Allocated => "allocated",
             Self::Utilisation => "utilisation",
             Self::Fragmentation => "fragmentation",
@@ -118,6 +122,7 @@ impl Metric {
             Self::MeanWait => run.wait.mean.secs_f64(),
             Self::MedianWait => run.wait.median.secs_f64(),
             Self::P99Wait => run.wait.p99.secs_f64(),
+            Self::MeanWaited => run.waited.mean.secs_f64(),
             Self::Allocated => run.allocated(),
             Self::Utilisation => run.utilisation(),
             Self::Fragmentation => run.fragmentation(),
@@ -136,14 +141,14 @@ pub struct PolicyResult {
     pub table: Outcome,
     /// Metrics over all runs, in the order of [`Metric::ALL`]; `None` where they are not known.
     pub means: Vec<Option<Mean>>,
-    /// Saving of makespan, mean completion and mean wait over the first policy, as shares: run by run,
-    /// so that luck with the jobs that were drawn cancels. Nothing for the first, nor where some jobs
-    /// had not finished.
-    pub savings: Option<[Mean; 3]>,
+    /// Saving of [`SAVED`] over the first policy, as shares: run by run, so that luck with the jobs that
+    /// were drawn cancels. Nothing for the first, nor where some jobs had not finished.
+    pub savings: Option<[Mean; 4]>,
 }
 
 /// What [`PolicyResult::savings`] are of.
-pub const SAVED: [Metric; 3] = [Metric::Makespan, Metric::MeanCompletion, Metric::MeanWait];
+pub const SAVED: [Metric; 4] =
+    [Metric::Makespan, Metric::MeanCompletion, Metric::MeanWait, Metric::MeanWaited];
 
 /// Plays all policies on all draws; `progress` is told how many runs of how many are done.
 pub fn compare(
@@ -178,8 +183,8 @@ pub fn compare(
     let mut results: Vec<PolicyResult> = Vec::new();
     let runs = runs as usize;
     let saved = |run: &Outcome, which: usize| SAVED[which].of(run);
-    let base: Vec<[Option<f64>; 3]> =
-        outcomes[..runs].iter().map(|run| [0, 1, 2].map(|which| saved(run, which))).collect();
+    let base: Vec<[Option<f64>; 4]> =
+        outcomes[..runs].iter().map(|run| [0, 1, 2, 3].map(|which| saved(run, which))).collect();
     for (number, policy) in study.policies.iter().enumerate() {
         let own = &outcomes[..runs];
         let over = |metric: Metric| {
@@ -194,7 +199,7 @@ pub fn compare(
             each.collect::<Option<Vec<f64>>>().map(mean)
         };
         let means = Metric::ALL.map(over).to_vec();
-        let all = || Some([saving(0)?, saving(1)?, saving(2)?]);
+        let all = || Some([saving(0)?, saving(1)?, saving(2)?, saving(3)?]);
         let savings = if number > 0 { all() } else { None };
         let table = outcomes.drain(..runs).next();
         if let Some(table) = table {
@@ -270,7 +275,7 @@ mod tests {
         let results = compare(&setup, &study, &|_, _| {});
         assert_eq!(results.len(), 2);
         assert!(results[0].savings.is_none());
-        let [_, completion, wait] = results[1].savings.expect("not the first");
+        let [_, completion, wait, _] = results[1].savings.expect("not the first");
         assert!(completion.mean > 0.2 && wait.mean > 0.2, "{completion:?} {wait:?}");
         assert!(completion.half_width.expect("five runs") > 0.0);
         // The first run is the table as it is.

@@ -13,7 +13,8 @@ use super::placement::Placement;
 pub struct Totals {
     /// GPU-seconds with a job.
     pub busy: f64,
-    /// GPU-seconds in which a GPU computed: busy time by the utilisation of the jobs there.
+    /// GPU-seconds of computation: of each job the utilisation that it has alone, scaled by the rate
+    /// at which it gets on (`speed::computing`); at most all of a GPU.
     pub utilised: f64,
     /// GPU-seconds without a job on nodes that were up.
     pub idle: f64,
@@ -124,7 +125,7 @@ impl Gauge {
 
     /// Notes what has changed on the GPUs of a placement.
     ///
-    /// `working` is the utilisation of a job, nothing while it starts up.
+    /// `working` is how much of each of its GPUs a job computes on, nothing while it starts up.
     pub(super) fn settle(
         &mut self,
         occupancy: &Occupancy,

@@ -161,6 +161,10 @@ impl<'a> Intake<'a> {
             return Err("longer than ten years");
         }
         let (share, whole) = if let Some(sevenths) = slice_of(&row.gpu_kind) {
+            // A process sees one isolated slice, and NCCL joins none.
+            if gpus > 1.0 {
+                return Err(SEVERAL_SLICES);
+            }
             (Share::Slice(sevenths), 1)
         } else if gpus < 1.0 {
             (Share::Part(((gpus * 1e3).ceil() as u16).clamp(1, 1_000)), 1)
@@ -270,6 +274,9 @@ fn slice_of(kind: &str) -> Option<u8> {
 
 /// Tables of longer ones hold a time that is none.
 const LONGEST: Nanos = Nanos::from_millis(3_653 * 86_400_000);
+/// Why they are left out.
+const SEVERAL_SLICES: &str =
+    "several isolated slices asked for, which no one process can use together";
 /// Why rows without it are left out.
 const NO_SUBMIT: &str = "submission not known";
 
@@ -352,6 +359,19 @@ mod tests {
         for other in ["A100-40gb", "v100", "5g.5gb", "3g.", "g.5gb", ""] {
             assert_eq!(slice_of(other), None, "{other}");
         }
+    }
+
+    /// One slice in place of eight would be an eighth of the job.
+    #[test]
+    fn several_slices_are_not_taken_for_one() {
+        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("a100")).expect("valid");
+        let mut intake = Intake::new(&cluster);
+        for (id, gpus) in [("one", 1.0), ("part", 0.5), ("two", 2.0), ("eight", 8.0)] {
+            intake.add(&jobs::Job { gpu_kind: "MIG-1g.5gb".into(), ..row(id, 0, gpus, 60) });
+        }
+        let (jobs, used) = intake.finish().expect("two can");
+        assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["one", "part"]);
+        assert_eq!(used.left_out[SEVERAL_SLICES], 2);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foretrain_core::words::counted;
-use foretrain_core::{InputError, Result};
+use foretrain_core::{Bytes, InputError, Result};
 use foretrain_hardware::{Catalogue, Device};
 
 use super::cluster::{Cluster, GpuKind, Node};
@@ -28,50 +28,81 @@ pub fn kind_of(device: &Device) -> GpuKind {
 /// Collects machines from the rows of a table.
 #[derive(Debug, Default)]
 pub struct Machines {
-    /// By name: GPUs and their kind. Several rows of one machine are one machine.
-    known: BTreeMap<String, (u32, String)>,
-    without_gpus: u64,
+    /// By name. Several rows of one machine are one machine.
+    known: BTreeMap<String, Machine>,
+    left_out: LeftOut,
+}
+
+/// More in one machine is a mistake.
+const MOST_GPUS: u16 = u16::MAX;
+
+/// What a row says of one machine.
+#[derive(Debug)]
+struct Machine {
+    gpus: u32,
+    kind: String,
+    /// Of one GPU.
+    memory: Option<Bytes>,
+}
+
+/// Rows of machines that could not be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// They have no GPUs, or do not say how many.
+    pub without_gpus: u64,
+    /// They have more GPUs than any machine.
+    pub too_many_gpus: u64,
 }
 
 impl Machines {
     /// Takes one row.
     pub fn add(&mut self, row: &jobs::Job) {
         let gpus = row.gpus.unwrap_or(0.0);
-        if !(gpus >= 1.0 && gpus <= f64::from(u16::MAX)) {
-            self.without_gpus += 1;
+        if gpus > f64::from(MOST_GPUS) {
+            self.left_out.too_many_gpus += 1;
+            return;
+        }
+        if gpus.is_nan() || gpus < 1.0 {
+            self.left_out.without_gpus += 1;
             return;
         }
         let name = row.placements.first().map_or(&row.id, |placement| &placement.machine);
         let number = self.known.len();
         let name = if name.is_empty() { format!("#{number}") } else { name.clone() };
-        self.known.insert(name, (gpus as u32, row.gpu_kind.clone()));
+        let kind = row.gpu_kind.clone();
+        let memory = row.gpu_memory.filter(|memory| *memory > Bytes::ZERO);
+        self.known.insert(name, Machine { gpus: gpus as u32, kind, memory });
     }
 
-    /// The cluster, in racks of so many nodes, and machines left out for want of GPUs. Kinds that the
-    /// catalogue knows get their memory and power from there.
+    /// The cluster, in racks of so many nodes, and rows left out. Kinds that the catalogue knows get
+    /// their power from there, and their memory where the table does not tell it.
     ///
     /// # Errors
     /// If no machine has GPUs.
-    pub fn cluster(self, per_rack: u32, catalogue: &Catalogue) -> Result<(Cluster, u64)> {
+    pub fn cluster(self, per_rack: u32, catalogue: &Catalogue) -> Result<(Cluster, LeftOut)> {
+        let left_out = self.left_out;
         if self.known.is_empty() {
-            return Err(InputError::new("no machine of the table has GPUs"));
+            return Err(InputError::new(format!(
+                "no machine of the table has a number of GPUs from 1 to {MOST_GPUS}"
+            )));
         }
-        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+        let mut numbers: BTreeMap<(String, Option<Bytes>), u32> = BTreeMap::new();
         let mut kinds: Vec<GpuKind> = Vec::new();
         let mut nodes: Vec<Node> = Vec::new();
-        for (number, (gpus, kind)) in self.known.into_values().enumerate() {
-            let kind = *numbers.entry(kind).or_insert_with_key(|name| {
+        for (number, Machine { gpus, kind, memory }) in self.known.into_values().enumerate() {
+            let kind = *numbers.entry((kind, memory)).or_insert_with_key(|(name, memory)| {
                 let known = catalogue.device(name).ok();
                 let usual = GpuKind::named(if name.is_empty() { "gpu" } else { name.as_str() });
-                kinds.push(match known {
+                let kind = match known {
                     Some(device) => GpuKind { name: usual.name, ..kind_of(device) },
                     None => usual,
-                });
+                };
+                kinds.push(GpuKind { memory: memory.or(kind.memory), ..kind });
                 kinds.len() as u32 - 1
             });
             nodes.push(Node { gpus, kind, rack: number as u32 / per_rack.max(1) });
         }
-        Ok((Cluster::new(kinds, nodes)?, self.without_gpus))
+        Ok((Cluster::new(kinds, nodes)?, left_out))
     }
 }
 
@@ -111,8 +142,32 @@ mod tests {
         }
         machines.add(&row("a", 8.0, "v100-sxm2-32gb"));
         let (cluster, without) = machines.cluster(1, Catalogue::builtin()).expect("two nodes");
-        assert_eq!((cluster.gpus(), without), (10, 1));
+        assert_eq!((cluster.gpus(), without.without_gpus), (10, 1));
         assert!(cluster.kinds()[0].memory.is_some() && cluster.kinds()[1].memory.is_none());
         assert_eq!(describe(&cluster), "10 GPUs on 2 nodes: 1 x 2 G7, 1 x 8 v100-sxm2-32gb");
+    }
+
+    #[test]
+    fn memory_is_that_of_the_table() {
+        let row = |id: &str, gpus: f64, memory: u64| jobs::Job {
+            id: id.into(),
+            gpus: Some(gpus),
+            gpu_kind: "A100".into(),
+            gpu_memory: Some(Bytes::new(memory * 1_000_000_000)),
+            ..jobs::Job::default()
+        };
+        let mut machines = Machines::default();
+        for (name, memory) in [("a", 40), ("b", 80), ("c", 40)] {
+            machines.add(&row(name, 2.0, memory));
+        }
+        let (cluster, _) = machines.cluster(8, Catalogue::builtin()).expect("three nodes");
+        let memory: Vec<_> = cluster.kinds().iter().filter_map(|kind| kind.memory).collect();
+        assert_eq!(memory, [40, 80].map(|memory| Bytes::new(memory * 1_000_000_000)));
+        // They are one kind to a job that asks for it by name.
+        assert!(cluster.suits(Some(0), 1) && cluster.suits(Some(1), 0) && cluster.suits(None, 1));
+        let mut machines = Machines::default();
+        machines.add(&row("a", 99_999_999_999.0, 40));
+        let error = machines.cluster(8, Catalogue::builtin()).expect_err("none is left");
+        assert!(error.to_string().contains("from 1 to 65535"), "{error}");
     }
 }

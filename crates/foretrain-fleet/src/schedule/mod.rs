@@ -40,9 +40,9 @@ pub use gauge::{Sample, Totals};
 pub use intake::{Intake, KNOWN, Used};
 pub use interleave::round as interleaved_round;
 pub use job::{Job, JobId, Scaling, Share, Spread, Stages};
-pub use machines::{Machines, describe, kind_of};
+pub use machines::{LeftOut as MachinesLeftOut, Machines, describe, kind_of};
 pub use occupancy::{Gpu, Occupancy};
-pub use outcome::{JobOutcome, Outcome, Times};
+pub use outcome::{Ending, JobOutcome, Outcome, Times};
 pub use placement::Placement;
 pub use policy::{Placer, Policy, Rhythm};
 pub use slices::{Slot, exists as slice_exists};
@@ -92,7 +92,7 @@ impl<'a> Setup<'a> {
     pub fn why_impossible(&self, job: &Job) -> Option<String> {
         let kinds = self.cluster.kinds().iter().zip(0u32..);
         let wanted: Vec<u32> = kinds
-            .filter(|(_, number)| job.kind.is_none_or(|kind| kind == *number))
+            .filter(|(_, number)| self.cluster.suits(job.kind, *number))
             .filter(|(kind, _)| kind.memory.is_none_or(|memory| job.memory <= memory))
             .filter(|(kind, _)| kind.sliced || !matches!(job.share, Share::Slice(_)))
             .map(|(_, number)| number)

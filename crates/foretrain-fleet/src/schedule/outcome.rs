@@ -24,10 +24,26 @@ pub struct JobOutcome {
     pub waited: Nanos,
     /// Time on GPUs.
     pub on_gpus: Nanos,
-    /// GPU-seconds that it held; of a part of a GPU, that part.
+    /// GPU-seconds on its GPUs, shared or not; of a part of a GPU, that part.
     pub service: f64,
+    /// GPU-seconds that it held: time on shared GPUs is divided among the jobs there, and parts and
+    /// slices count as what they are of a GPU.
+    pub held: f64,
     /// How often it lost GPUs to others, was moved or resized, and met a failure.
     pub disturbed: [u32; 3],
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All jobs are done that could ever be.
+    Done,
+    /// It was to end then.
+    Cut,
+    /// Machines failed and came back so often without a job getting done that none would have been.
+    Failures,
+    /// The policy left all jobs waiting that were left, and nothing could have changed its mind.
+    Stuck,
 }
 
 /// Times of many jobs.
@@ -66,6 +82,8 @@ pub struct Outcome {
     pub impossible: usize,
     /// Jobs that had not finished when the run ended.
     pub unfinished: usize,
+    /// Why it ended.
+    pub ending: Ending,
     /// GPUs of the cluster.
     pub gpus: u32,
     /// Memory of all GPUs, bytes; `None` where that or what jobs take is not known.
@@ -83,7 +101,7 @@ impl Outcome {
         policy: String,
         setup: &Setup<'_>,
         progress: &[Progress],
-        now: Nanos,
+        (now, ending): (Nanos, Ending),
         gauge: Gauge,
     ) -> Self {
         let jobs: Vec<JobOutcome> =
@@ -111,6 +129,7 @@ impl Outcome {
             finished,
             impossible,
             unfinished,
+            ending,
             gpus: setup.cluster.gpus(),
             memory: if setup.jobs.iter().any(|job| job.memory > Bytes::ZERO) {
                 memory.sum()
@@ -129,7 +148,7 @@ impl Outcome {
         self.share(self.totals.busy)
     }
 
-    /// Share of the cluster's GPU-time in which GPUs computed, 0 to 1.
+    /// Share of the cluster's GPU-time that jobs computed, 0 to 1 ([`Totals::utilised`]).
     pub fn utilisation(&self) -> f64 {
         self.share(self.totals.utilised)
     }
@@ -192,6 +211,7 @@ fn outcome(job: &Job, state: &Progress, now: Nanos) -> JobOutcome {
         waited,
         on_gpus: state.on_gpus,
         service: state.service * part,
+        held: state.held,
         disturbed: [state.preemptions, state.moves, state.failures],
     }
 }

@@ -11,6 +11,7 @@ use super::job::{Job, Share};
 use super::occupancy::Occupancy;
 use super::placement::Placement;
 use super::slices;
+use super::state::Progress;
 
 /// What jobs on one GPU do to each other.
 pub trait Interference: Debug + Send + Sync {
@@ -98,6 +99,35 @@ pub(super) fn speed(
     };
     // All GPUs of a job wait for its slowest one.
     alone / at.gpus.iter().map(beside).fold(1.0, f64::max)
+}
+
+/// How much of each of its GPUs a running job computes on, 0 to 1: its utilisation alone, at the size
+/// it asked for and placed well, scaled by the rate at which work is done. So what jobs cost each
+/// other is no computation, and a job comes to the same GPU-seconds of it wherever it ran.
+pub(super) fn computing(job: &Job, progress: &Progress, cluster: &Cluster) -> f64 {
+    let gpus = progress.at.gpus.len() as f64;
+    if gpus == 0.0 {
+        return 0.0;
+    }
+    let usual = job.scaling.as_ref().map_or(1.0, |scaling| {
+        let nodes = job.gpus.div_ceil(cluster.largest_node().max(1));
+        scaling.speed(job.gpus, nodes, progress.done)
+    });
+    // A size that never works is no measure.
+    let rate = if usual > 0.0 { progress.speed / usual } else { 1.0 };
+    (job.utilisation() * rate * f64::from(job.gpus) / gpus).clamp(0.0, 1.0)
+}
+
+/// GPUs that a job holds: those that it shares are divided among all on them, and parts and slices
+/// count as what they are of a GPU. All jobs together hold no more than there is.
+pub(super) fn held(job: &Job, at: &Placement, occupancy: &Occupancy) -> f64 {
+    match job.share {
+        Share::Whole => {
+            let tenants = |gpu: &u32| occupancy.gpu(*gpu).tenants.len().max(1) as f64;
+            at.gpus.iter().map(|gpu| tenants(gpu).recip()).sum()
+        }
+        Share::Part(_) | Share::Slice(_) => job.part() * at.gpus.len() as f64,
+    }
 }
 
 /// How many times longer a job takes than on as few nodes and racks as its GPUs fit on.

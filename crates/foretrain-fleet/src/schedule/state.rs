@@ -44,8 +44,12 @@ pub struct Progress {
     pub finish: Option<Nanos>,
     /// Time on GPUs.
     pub on_gpus: Nanos,
-    /// GPU-seconds so far: attained service.
+    /// GPU-seconds so far: attained service. GPUs that it shares count as whole ones.
     pub service: f64,
+    /// GPUs that it holds at present, those that it shares divided among all on them.
+    pub(super) holds: f64,
+    /// GPU-seconds that it held so far, divided likewise.
+    pub held: f64,
     /// How often it got GPUs.
     pub starts: u32,
     /// How often it lost them to others.
@@ -73,6 +77,8 @@ impl Progress {
             finish: None,
             on_gpus: Nanos::ZERO,
             service: 0.0,
+            holds: 0.0,
+            held: 0.0,
             starts: 0,
             preemptions: 0,
             moves: 0,
@@ -89,6 +95,7 @@ impl Progress {
             self.done += useful.secs_f64() * self.speed;
             self.on_gpus += elapsed;
             self.service += elapsed.secs_f64() * self.at.gpus.len() as f64;
+            self.held += elapsed.secs_f64() * self.holds;
         }
         self.counted_to = now;
     }

@@ -121,7 +121,7 @@ proptest! {
             let end = |job: &Job| job.submit.secs_f64() + least_seconds(job);
             let least = jobs.iter().map(end).fold(0.0, f64::max);
             prop_assert!(run.makespan.secs_f64() + run.begin.secs_f64() >= least - 1e-6, "{}", name);
-            let mut service = 0.0;
+            let (mut service, mut held, mut work) = (0.0, 0.0, 0.0);
             for (job, state) in jobs.iter().zip(&run.jobs) {
                 prop_assert_eq!(state.phase, Phase::Done);
                 prop_assert!(state.on_gpus.secs_f64() >= least_seconds(job) - 1e-6, "{}", name);
@@ -129,13 +129,25 @@ proptest! {
                 prop_assert_eq!(completion, state.waited + state.on_gpus, "{}", name);
                 prop_assert!(state.first_start.expect("started") >= job.submit);
                 service += state.service / job.part();
+                held += state.held;
+                work += job.work * f64::from(job.gpus) * job.utilisation();
             }
             // Shared GPU-seconds count once as busy, and once per job as service.
             prop_assert!(run.totals.busy <= service + 1e-3, "{} {} {}", name, run.totals.busy, service);
             let whole = f64::from(run.gpus) * run.makespan.secs_f64();
             let parts = run.totals.busy + run.totals.idle + run.totals.down;
             prop_assert!((parts - whole).abs() < 1e-6 * whole + 1e-3, "{} {} {}", name, parts, whole);
+            // Divided among those that share a GPU it counts once.
+            prop_assert!(held <= run.totals.busy + 1e-3, "{} {} {}", name, held, run.totals.busy);
+            if jobs.iter().all(|job| job.share == Share::Whole) {
+                prop_assert!((held - run.totals.busy).abs() < 1e-3, "{} {}", name, held);
+            }
             prop_assert!(run.totals.utilised <= run.totals.busy + 1e-6);
+            // However often they were slowed down or moved, jobs compute what they compute.
+            if !fails && jobs.iter().all(|job| job.scaling.is_none()) {
+                let computed = run.totals.utilised;
+                prop_assert!(computed <= work + 1e-4 * work + 1e-3, "{} {} {}", name, computed, work);
+            }
             prop_assert!(run.totals.useless <= run.totals.idle + 1e-6);
             prop_assert_eq!(all_of(&run), all_of(&simulate(&setup, &mut *again)), "{}", name);
         }

@@ -1,5 +1,7 @@
 //! The scheduling simulator.
 
+mod elastic;
+mod gpu_time;
 mod laws;
 
 use foretrain_core::{Bytes, Nanos};
@@ -8,8 +10,8 @@ use foretrain_fleet::schedule::policy::{
     Gandiva, Horus, Interleave, LeastAttained, Moving, Order, POLICIES, Queue, Rank, Ranked, Rules,
 };
 use foretrain_fleet::schedule::{
-    Board, Cluster, ConstantSlowdown, Costs, Failures, GpuKind, Job, Node, Outcome, Placement,
-    Placer, Policy, Rhythm, Setup, Share, simulate,
+    Board, Cluster, ConstantSlowdown, Costs, Ending, Failures, GpuKind, Job, Node, Outcome,
+    Placement, Placer, Policy, Rhythm, Setup, Share, simulate,
 };
 
 fn seconds(value: i64) -> Nanos {
@@ -137,6 +139,21 @@ fn a_failure_costs_the_work_since_the_last_checkpoint() {
 }
 
 #[test]
+fn a_run_says_why_it_ended() {
+    let cluster = cluster(1, 1);
+    let jobs = [job(0, 0, 1, 100_000)];
+    let plain = Setup::new(&cluster, &jobs, &ALONE);
+    let ending = |setup: Setup<'_>| {
+        simulate(&setup, &mut Queue::new(Order::Arrival, Placer::Consolidated, false)).ending
+    };
+    assert_eq!(ending(plain), Ending::Done);
+    assert_eq!(ending(Setup { until: Some(seconds(10)), ..plain }), Ending::Cut);
+    let failures =
+        Failures { every: seconds(60), repair: seconds(1), checkpoint_every: seconds(3_600) };
+    assert_eq!(ending(Setup { failures: Some(failures), ..plain }), Ending::Failures);
+}
+
+#[test]
 fn impossible_jobs_are_said_to_be() {
     let cluster = cluster(2, 4);
     let mut large = job(0, 0, 9, 10);
@@ -173,7 +190,7 @@ fn a_policy_that_does_nothing_ends() {
         fn decide(&mut self, _board: &mut Board<'_>) {}
     }
     let run = run(&cluster(1, 1), &[job(0, 0, 1, 1)], &mut Idle);
-    assert_eq!((run.finished, run.unfinished), (0, 1));
+    assert_eq!((run.finished, run.unfinished, run.ending), (0, 1, Ending::Stuck));
 }
 
 /// A job that has started up has got no GPUs, so it is no reason to wait longer for a policy that

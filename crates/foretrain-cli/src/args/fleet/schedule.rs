@@ -76,8 +76,8 @@ struct Behaviour {
     /// What it takes a job to get going, each time that it gets GPUs.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::time)]
     restart: Nanos,
-    /// How often those policies decide that decide at intervals.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
+    /// How often those policies decide that decide at intervals; at least 1s.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = rhythm)]
     interval: Nanos,
     /// How jobs on one GPU share it: time-sliced, mps, none (they cost each other nothing), or by how
     /// much each takes longer, as in 1.2.
@@ -148,6 +148,12 @@ fn duration_error(text: &str) -> Result<f64, String> {
 fn interval(text: &str) -> Result<Nanos, String> {
     let time = values::time(text)?;
     if time > Nanos::ZERO { Ok(time) } else { Err("expected a time above zero".into()) }
+}
+
+/// A run of days has to have an end.
+fn rhythm(text: &str) -> Result<Nanos, String> {
+    let time = values::time(text)?;
+    if time >= Nanos::from_millis(1_000) { Ok(time) } else { Err("expected 1s or more".into()) }
 }
 
 fn beside(text: &str) -> Result<Beside, String> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use foretrain::core::words::escaped;
-use foretrain::core::{InputError, Ledger, Nanos};
+use foretrain::core::{InputError, Ledger, Nanos, Severity};
 use foretrain::cost::interference::ModelFile;
 use foretrain::cost::interference::colocation::Sharing;
 use foretrain::fleet::jobs::{Table, TableOptions};
@@ -12,7 +12,7 @@ use foretrain::fleet::schedule::compare::{PolicyResult, Study, compare};
 use foretrain::fleet::schedule::policy::{Named, Rules};
 use foretrain::fleet::schedule::{
     Answer as Scheduled, Cluster, Colocated, ConstantSlowdown, Costs, Exchange, Failures, GpuKind,
-    Intake, Interference, Job, Phase, Setup, describe, kind_of,
+    Intake, Interference, Job, MachinesLeftOut, Phase, Setup, describe, kind_of,
 };
 use foretrain::hardware::Catalogue;
 use foretrain::report::json::{self, FleetScheduleReport};
@@ -103,12 +103,13 @@ impl Machines {
         let mut machines = foretrain::fleet::schedule::Machines::default();
         let table = Table::open(path, &TableOptions::default())?;
         table.for_each(|row| machines.add(row)).record(ledger);
-        let (cluster, without) =
+        let (cluster, left_out) =
             machines.cluster(self.per_rack, catalogue).map_err(|error| error.in_file(path))?;
-        if without > 0 {
-            let message = "machine without GPUs, left out";
-            ledger.record_many(foretrain::core::Severity::Note, "no-gpus", message, without, None);
-        }
+        let MachinesLeftOut { without_gpus, too_many_gpus } = left_out;
+        let message = "machine without GPUs, left out";
+        ledger.record_many(Severity::Note, "no-gpus", message, without_gpus, None);
+        let message = "machine with more GPUs than any has, left out";
+        ledger.record_many(Severity::Warning, "too-many-gpus", message, too_many_gpus, None);
         Ok(cluster)
     }
 }
@@ -142,7 +143,11 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         .on(exchange, options.elastic)
         .assuming(options.utilisation)
         .predicting(predictor.as_ref().map(|file| &file.predictor));
+    // The table of machines may have been cut, too.
+    let cuts = |ledger: &Ledger| ledger.count("cut-short");
+    let before = cuts(&ledger);
     options.source.each_job(&mut ledger, |row| intake.add(row))?;
+    let cut_short = cuts(&ledger) > before;
     let (jobs, used) = intake.finish()?;
     let interference = options.beside.interference()?;
     let setup = Setup {
@@ -168,6 +173,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         options.source.files.iter().map(|file| file.display().to_string()).collect();
     let machines = describe(&cluster);
     let answer = Scheduled::new(names.join(", "), machines, used, (&setup, &study), results);
+    let answer = Scheduled { cut_short, ..answer };
     if let Some(path) = &options.plot {
         write_file(path, svg::fleet_schedule(&answer).as_bytes())?;
     }
@@ -206,7 +212,7 @@ fn table_of_jobs(jobs: &[Job], results: &[PolicyResult]) -> Result<Vec<u8>> {
                 seconds(state.completion),
                 seconds(state.wait),
                 state.waited.secs_f64().to_string(),
-                state.service.to_string(),
+                state.held.to_string(),
                 preemptions,
                 moves,
                 failures,

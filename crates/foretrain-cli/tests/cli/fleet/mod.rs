@@ -5,6 +5,7 @@ mod features;
 mod no;
 mod open;
 mod schedule;
+mod schedule_says;
 mod share;
 mod steps;
 mod utilisation;

@@ -91,10 +91,11 @@ fn mistakes_are_named() {
         assert_eq!(said.code, 2, "{arguments:?}: {}", said.out);
         said.err
     };
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["--policy=fifoo"], "did you mean \"fifo\"?"),
         (&["--sharing=half"], "time-sliced, mps, none, or a factor"),
-        (&["--interval=0s"], "a time above zero"),
+        (&["--interval=0s"], "expected 1s or more"),
+        (&["--interval=1us"], "expected 1s or more"),
         (&["--mtbf=4"], "has no unit"),
         (&["--repair=1h"], "--mtbf"),
         (&["--utilisation=450%"], "450"),

@@ -20,10 +20,10 @@ use super::failures::NodeEvents;
 use super::gauge::Gauge;
 use super::job::{Job, JobId};
 use super::occupancy::Occupancy;
-use super::outcome::Outcome;
+use super::outcome::{Ending, Outcome};
 use super::placement::Placement;
 use super::policy::{Policy, Rhythm};
-use super::speed::speed;
+use super::speed::{computing, held, speed};
 use super::state::{Phase, Progress};
 use ticks::next_tick;
 
@@ -99,10 +99,15 @@ impl<'a> Engine<'a> {
             self.events.push(Reverse((time, Kind::Node(node))));
         }
         let mut tick = next_tick(rhythm, first);
+        let mut ending = Ending::Done;
         while self.left > 0 {
-            let Some(time) = self.next_time(tick) else { break };
+            let Some(time) = self.next_time(tick) else {
+                ending = Ending::Stuck;
+                break;
+            };
             if let Some(until) = self.setup.until.filter(|until| time > *until) {
                 self.advance(until.max(self.now));
+                ending = Ending::Cut;
                 break;
             }
             self.advance(time);
@@ -119,10 +124,11 @@ impl<'a> Engine<'a> {
             }
             let stuck = self.running.is_empty() && !self.waiting.is_empty() && self.is_stuck(tick);
             if stuck || self.fruitless > MOST_FRUITLESS {
+                ending = if stuck { Ending::Stuck } else { Ending::Failures };
                 break;
             }
         }
-        self.outcome(policy)
+        self.outcome(policy, ending)
     }
 
     fn job(&self, id: JobId) -> &'a Job {
@@ -229,11 +235,13 @@ impl<'a> Engine<'a> {
     /// Has the gauge look at the GPUs of a placement.
     fn settle(&mut self, at: &Placement) {
         let (jobs, progress, now) = (self.setup.jobs, &self.progress, self.now);
+        let cluster = self.setup.cluster;
         let working = |id: JobId| {
-            let starts = progress[id as usize].starting_until > now;
-            if starts { 0.0 } else { jobs[id as usize].utilisation() }
+            let state = &progress[id as usize];
+            let starts = state.starting_until > now;
+            if starts { 0.0 } else { computing(&jobs[id as usize], state, cluster) }
         };
-        self.gauge.settle(&self.occupancy, self.setup.cluster, at, &working);
+        self.gauge.settle(&self.occupancy, cluster, at, &working);
     }
 
     /// Frees a job's GPUs; those that shared them go faster.
@@ -271,19 +279,23 @@ impl<'a> Engine<'a> {
         let others = (self.setup.jobs, self.setup.interference);
         let (cluster, occupancy) = (self.setup.cluster, &self.occupancy);
         progress.speed = speed(job, &progress.at, progress.done, cluster, occupancy, others);
+        progress.holds = held(job, &progress.at, occupancy);
         progress.version += 1;
         let change = job.scaling.as_ref().and_then(|scaling| scaling.changes_after(progress.done));
         let target = change.map_or(job.work, |change| change.min(job.work));
         if let Some(time) = progress.reaches(target) {
             self.events.push(Reverse((time, Kind::Point(id, progress.version))));
         }
+        // All of its GPUs go at the pace of the slowest, those that it shares with nobody too.
+        let at = progress.at.clone();
+        self.settle(&at);
     }
 
-    fn outcome(mut self, policy: &dyn Policy) -> Outcome {
+    fn outcome(mut self, policy: &dyn Policy, ending: Ending) -> Outcome {
         for progress in &mut self.progress {
             progress.count_to(self.now);
         }
-        Outcome::new(policy.name(), self.setup, &self.progress, self.now, self.gauge)
+        Outcome::new(policy.name(), self.setup, &self.progress, (self.now, ending), self.gauge)
     }
 }
 

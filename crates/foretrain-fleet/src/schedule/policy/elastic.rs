@@ -57,8 +57,22 @@ impl Goodput {
             None => f64::from(u8::from(gpus == job.gpus)),
         };
         let (least, most) = job.sizes();
-        let tried = self.tried.get(&id).map_or(1, |tried| 2 * tried);
-        let most = most.min(tried.max(least)).min(cluster.gpus());
+        let tried = self.tried.get(&id).copied();
+        let limit = tried.map_or(1, |tried| tried.saturating_mul(2)).max(least);
+        let most = most.min(cluster.gpus());
+        // Sizes that would do, and the one asked for where nodes do not divide into it.
+        let asked = (least <= job.gpus).then_some(job.gpus);
+        let usual = || {
+            let sizes = sizes(node, unit).filter(|gpus| *gpus >= least);
+            let mut all: Vec<u32> = sizes.take_while(|gpus| *gpus <= most).collect();
+            all.extend(asked.filter(|gpus| *gpus <= most));
+            all.sort_unstable();
+            all
+        };
+        let most = match tried {
+            Some(tried) => past_loss(&usual(), tried, limit.min(most), &speed),
+            None => limit.min(most),
+        };
         let share = match &job.scaling {
             Some(scaling) => {
                 let fair = fair.min(scaling.most_gpus()).max(1);
@@ -79,9 +93,8 @@ impl Goodput {
             -1.0 / (speed(gpus) / share * kept * scale + NOTHING)
         };
         let mut all = vec![Choice { gpus: 0, worth: -1.0 / NOTHING }];
-        let sizes = sizes(node, unit).take_while(|gpus| *gpus <= most);
-        let sizes = sizes.filter(|gpus| *gpus >= least).chain((now > 0).then_some(now));
-        let mut sizes: Vec<u32> = sizes.chain([least]).collect();
+        let sizes = usual().into_iter().take_while(|gpus| *gpus <= most);
+        let mut sizes: Vec<u32> = sizes.chain((now > 0).then_some(now)).chain([least]).collect();
         sizes.sort_unstable();
         sizes.dedup();
         all.extend(sizes.into_iter().map(|gpus| Choice { gpus, worth: worth(gpus) }));
@@ -120,6 +133,20 @@ impl Goodput {
         }
         sizes
     }
+}
+
+/// The most GPUs that a job may try which had `tried`: `limit`, twice as many, unless none of those
+/// is faster than what it had; then the next size that is, for a job would never get past one that is
+/// slower, as the first that crosses a slow link may be.
+fn past_loss(sizes: &[u32], tried: u32, limit: u32, speed: &dyn Fn(u32) -> f64) -> u32 {
+    let fastest = |sizes: &mut dyn Iterator<Item = u32>| sizes.map(speed).fold(0.0, f64::max);
+    let (had, beyond) = sizes.split_at(sizes.partition_point(|gpus| *gpus <= tried));
+    let best = fastest(&mut had.iter().copied().chain([tried]));
+    if fastest(&mut beyond.iter().copied().filter(|gpus| *gpus <= limit)) > best {
+        return limit;
+    }
+    let next = beyond.iter().copied().find(|gpus| *gpus > limit && speed(*gpus) > best);
+    next.unwrap_or(limit)
 }
 
 /// Sizes that leave nodes whole: powers of two within a node, then whole nodes, in growing steps

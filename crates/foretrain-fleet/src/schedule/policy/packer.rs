@@ -53,7 +53,7 @@ impl Packer {
             return None;
         }
         let kinds = 0..board.cluster().kinds().len() as u32;
-        let fitting = kinds.filter(|kind| job.kind.is_none_or(|wanted| wanted == *kind));
+        let fitting = kinds.filter(|kind| board.cluster().suits(job.kind, *kind));
         let found = fitting.filter_map(|kind| self.find_in(board, job, kind));
         found.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
     }

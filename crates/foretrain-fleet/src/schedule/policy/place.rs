@@ -92,7 +92,7 @@ impl Placer {
 /// Whether GPUs of a kind would do.
 fn fits(board: &Board<'_>, job: &Job, kind: u32) -> bool {
     let memory = board.cluster().kinds()[kind as usize].memory;
-    job.kind.is_none_or(|wanted| wanted == kind) && memory.is_none_or(|memory| job.memory <= memory)
+    board.cluster().suits(job.kind, kind) && memory.is_none_or(|memory| job.memory <= memory)
 }
 
 /// Nodes of a kind with at least so many idle GPUs, the fullest first.
@@ -158,15 +158,17 @@ fn anywhere(board: &Board<'_>, kind: u32, gpus: u32) -> Option<Placement> {
 
 /// A GPU that is shared by parts and has enough left.
 fn part(board: &Board<'_>, job: &Job, thousandths: u16) -> Option<Placement> {
-    let (cluster, occupancy) = (board.cluster(), board.occupancy());
-    let fits = |gpu: &u32| {
-        let kind = cluster.nodes()[cluster.node_of(*gpu) as usize].kind;
-        let memory = cluster.kinds()[kind as usize].memory;
-        let taken = occupancy.gpu(*gpu).memory.get();
-        job.kind.is_none_or(|wanted| wanted == kind)
-            && memory.is_none_or(|memory| taken + job.memory.get() <= memory.get())
-    };
-    occupancy.tightest_part(thousandths).find(fits).map(|gpu| Placement::of([gpu]))
+    let mut parts = board.occupancy().tightest_part(thousandths);
+    parts.find(|gpu| fits_beside(board, job, *gpu)).map(|gpu| Placement::of([gpu]))
+}
+
+/// Whether a GPU is of the right kind and has memory left for a job beside those there.
+fn fits_beside(board: &Board<'_>, job: &Job, gpu: u32) -> bool {
+    let cluster = board.cluster();
+    let kind = cluster.nodes()[cluster.node_of(gpu) as usize].kind;
+    let wanted = board.occupancy().gpu(gpu).memory.get().saturating_add(job.memory.get());
+    let memory = cluster.kinds()[kind as usize].memory;
+    cluster.suits(job.kind, kind) && memory.is_none_or(|memory| wanted <= memory.get())
 }
 
 /// A slice of a GPU that is cut already, else of an idle one.
@@ -181,10 +183,7 @@ fn slice(
         let slot = slices::find(sevenths, occupancy.gpu(gpu).slices)?;
         Some(Placement { slot: Some(slot), ..Placement::of([gpu]) })
     };
-    let right = |gpu: &u32| {
-        let kind = cluster.nodes()[cluster.node_of(*gpu) as usize].kind;
-        job.kind.is_none_or(|wanted| wanted == kind)
-    };
+    let right = |gpu: &u32| fits_beside(board, job, *gpu);
     occupancy.cut_gpus().filter(right).find_map(at).or_else(|| {
         let kind = fitting.find(|kind| cluster.kinds()[*kind as usize].sliced)?;
         let node = occupancy.tightest_node(kind, 1)?;

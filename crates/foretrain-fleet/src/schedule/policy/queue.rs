@@ -71,7 +71,7 @@ fn sortable(value: f64) -> u64 {
 fn class(board: &Board<'_>, job: &Job) -> Class {
     let kinds = board.cluster().kinds().iter().zip(0u32..);
     let fits = kinds.filter(|(kind, number)| {
-        job.kind.is_none_or(|wanted| wanted == *number)
+        board.cluster().suits(job.kind, *number)
             && kind.memory.is_none_or(|memory| job.memory <= memory)
     });
     // Beside others memory counts as it is; alone on a GPU, only whether it fits.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use foretrain_core::Ledger;
 use foretrain_fleet::schedule::compare::{Mean, Metric, PolicyResult};
-use foretrain_fleet::schedule::{Answer, KNOWN, Times};
+use foretrain_fleet::schedule::{Answer, Ending, KNOWN, Outcome, Times};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub struct FleetScheduleReport {
     pub gpus: u32,
     /// Rows of the table.
     pub rows: u64,
+    /// Whether a table of jobs could not be read to its end.
+    pub cut_short: bool,
     /// Jobs that were played.
     pub jobs: usize,
     /// Rows left out, by the reason.
@@ -61,12 +63,20 @@ pub struct FleetPolicyReport {
 /// One run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FleetRunReport {
-    /// From the first submission to the last end.
+    /// From the first submission to the last end, or to the end of a run in which not all jobs
+    /// finished.
     pub makespan_ns: i64,
-    /// From submission to end.
-    pub completion: FleetJobTimesReport,
-    /// From submission to the first GPUs.
-    pub wait: FleetJobTimesReport,
+    /// Why the run ended: `done`, all jobs are that could ever be; `cut`, it was to end then;
+    /// `failures`, nodes fail so often that no job gets on; `stuck`, the policy never starts what is
+    /// left.
+    pub ending: &'static str,
+    /// From submission to end; `null` where jobs had not finished.
+    pub completion: Option<FleetJobTimesReport>,
+    /// From submission to the first GPUs; `null` where jobs had not finished.
+    pub wait: Option<FleetJobTimesReport>,
+    /// All time without GPUs from submission to end, that after pre-emptions and failures too; `null`
+    /// where jobs had not finished.
+    pub waited: Option<FleetJobTimesReport>,
     /// Jobs that finished.
     pub finished: usize,
     /// Jobs that no GPUs of the cluster would ever do for.
@@ -75,7 +85,8 @@ pub struct FleetRunReport {
     pub unfinished: usize,
     /// Share of GPU-time with a job.
     pub allocated: f64,
-    /// Share of GPU-time in which GPUs computed.
+    /// Share of GPU-time that jobs computed: the utilisation of each alone, scaled by the rate at which
+    /// it gets on.
     pub utilisation: f64,
     /// Of the idle GPU-time, the share that no usual job could use.
     pub fragmentation: f64,
@@ -93,7 +104,7 @@ pub struct FleetRunReport {
     pub samples: Vec<FleetSampleReport>,
 }
 
-/// Times of all jobs that finished.
+/// Times of all jobs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FleetJobTimesReport {
     /// Mean.
@@ -111,7 +122,7 @@ pub struct FleetSampleReport {
     pub from_ns: i64,
     /// GPUs with a job.
     pub busy: f64,
-    /// GPUs by how much they compute.
+    /// GPUs by how much jobs compute on them.
     pub computing: f64,
     /// Jobs without GPUs.
     pub waiting: f64,
@@ -135,8 +146,10 @@ pub struct FleetSavingsReport {
     pub makespan: FleetMeanReport,
     /// Of the mean completion time.
     pub completion: FleetMeanReport,
-    /// Of the mean wait.
+    /// Of the mean wait for the first GPUs.
     pub wait: FleetMeanReport,
+    /// Of the mean of all time without GPUs.
+    pub waited: FleetMeanReport,
 }
 
 impl FleetScheduleReport {
@@ -150,6 +163,7 @@ impl FleetScheduleReport {
             nodes: answer.nodes,
             gpus: answer.gpus,
             rows: answer.used.rows,
+            cut_short: answer.cut_short,
             jobs: answer.jobs,
             left_out: answer.used.left_out.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect(),
             known: KNOWN.iter().zip(answer.used.known).map(named).collect(),
@@ -178,8 +192,15 @@ fn policy(result: &PolicyResult) -> FleetPolicyReport {
         about: result.policy.about.into(),
         table: FleetRunReport {
             makespan_ns: run.makespan.nanos(),
-            completion: times(run.completion),
-            wait: times(run.wait),
+            ending: match run.ending {
+                Ending::Done => "done",
+                Ending::Cut => "cut",
+                Ending::Failures => "failures",
+                Ending::Stuck => "stuck",
+            },
+            completion: times(run, run.completion),
+            wait: times(run, run.wait),
+            waited: times(run, run.waited),
             finished: run.finished,
             impossible: run.impossible,
             unfinished: run.unfinished,
@@ -196,20 +217,22 @@ fn policy(result: &PolicyResult) -> FleetPolicyReport {
         means: means
             .filter_map(|(m, value)| Some((m.name().to_owned(), mean((*value)?))))
             .collect(),
-        savings: result.savings.map(|[makespan, completion, wait]| FleetSavingsReport {
+        savings: result.savings.map(|[makespan, completion, wait, waited]| FleetSavingsReport {
             makespan: mean(makespan),
             completion: mean(completion),
             wait: mean(wait),
+            waited: mean(waited),
         }),
     }
 }
 
-fn times(times: Times) -> FleetJobTimesReport {
-    FleetJobTimesReport {
+/// Those of the jobs that finished only would be compared with those of others.
+fn times(run: &Outcome, times: Times) -> Option<FleetJobTimesReport> {
+    (run.unfinished == 0 && run.finished > 0).then(|| FleetJobTimesReport {
         mean_ns: times.mean.nanos(),
         median_ns: times.median.nanos(),
         p99_ns: times.p99.nanos(),
-    }
+    })
 }
 
 fn mean(mean: Mean) -> FleetMeanReport {

@@ -3,7 +3,7 @@
 use foretrain_core::units::significant;
 use foretrain_core::words::{counted, of_number};
 use foretrain_fleet::schedule::compare::{Mean, Metric, PolicyResult};
-use foretrain_fleet::schedule::{Answer, KNOWN};
+use foretrain_fleet::schedule::{Answer, Ending, KNOWN};
 
 use crate::text::TextStyle;
 use crate::text::ledger;
@@ -19,7 +19,9 @@ pub fn fleet_schedule(
 ) -> String {
     let mut sheet = Sheet::new(style);
     let (jobs, rows) = (answer.jobs, answer.used.rows);
-    sheet.field("jobs", &format!("{}: {jobs} of {}", answer.source, counted(rows, "row")));
+    let missing = if answer.cut_short { "; a file is cut short, more may be missing" } else { "" };
+    let of_rows = format!("{}: {jobs} of {}{missing}", answer.source, counted(rows, "row"));
+    sheet.field("jobs", &of_rows);
     sheet.field("cluster", &answer.machines);
     let drawn = answer.runs - 1;
     if drawn > 0 {
@@ -55,12 +57,20 @@ pub fn fleet_schedule(
     for result in &answer.results {
         let run = &result.table;
         if run.unfinished > 0 {
+            let why = match run.ending {
+                Ending::Cut => "when the run was cut",
+                Ending::Failures => {
+                    "when it was given up: nodes fail so often that between checkpoints no job gets on"
+                }
+                Ending::Stuck => "as the policy never starts what is left",
+                Ending::Done => "when the run ended",
+            };
             sheet.warning(&format!(
-                "under {} {} of {} had not finished when the run ended; {} not in the means",
+                "under {} {} of {} had not finished {why}; no times are given, as those of some jobs \
+                 say nothing of all",
                 result.policy.name,
                 run.unfinished,
                 counted(jobs, "job"),
-                of_number(run.unfinished, "its times are", "their times are")
             ));
         }
     }
@@ -94,6 +104,7 @@ fn times(results: &[PolicyResult], per_unit: f64, sheet: &mut Sheet) {
         Metric::MeanWait,
         Metric::MedianWait,
         Metric::P99Wait,
+        Metric::MeanWaited,
     ];
     let mut table = Table::new(&[
         ("Policy", Side::Left),
@@ -104,6 +115,7 @@ fn times(results: &[PolicyResult], per_unit: f64, sheet: &mut Sheet) {
         ("Wait mean", Side::Right),
         ("median", Side::Right),
         ("p99", Side::Right),
+        ("Waited mean", Side::Right),
     ]);
     for result in results {
         let mut cells = vec![result.policy.name.to_owned()];
@@ -113,8 +125,13 @@ fn times(results: &[PolicyResult], per_unit: f64, sheet: &mut Sheet) {
         }));
         table.row(cells);
     }
-    table.keep_whole(0..8);
+    table.keep_whole(0..9);
     sheet.table(table);
+    sheet.paragraph(
+        "",
+        "JCT is from submission to end, wait until the first GPUs, and waited all time without GPUs, that \
+         after pre-emptions and failures too.",
+    );
 }
 
 fn savings(results: &[PolicyResult], sheet: &mut Sheet) {
@@ -123,6 +140,7 @@ fn savings(results: &[PolicyResult], sheet: &mut Sheet) {
         ("Makespan", Side::Right),
         ("JCT mean", Side::Right),
         ("Wait mean", Side::Right),
+        ("Waited mean", Side::Right),
     ]);
     for result in results {
         let Some(savings) = result.savings else { continue };
@@ -130,7 +148,7 @@ fn savings(results: &[PolicyResult], sheet: &mut Sheet) {
         cells.extend(savings.map(saved));
         table.row(cells);
     }
-    table.keep_whole(0..4);
+    table.keep_whole(0..5);
     sheet.table(table);
 }
 
@@ -176,8 +194,9 @@ fn uses(results: &[PolicyResult], sheet: &mut Sheet) {
     sheet.table(table);
     sheet.paragraph(
         "",
-        "With a job and computing are shares of all GPU-time; fragments are idle GPU-time that no usual \
-         job of the table could use where it was.",
+        "With a job and computing are shares of all GPU-time. Computing is each job's utilisation alone, \
+         scaled by the rate at which it gets on: what jobs cost each other is none. Fragments are the \
+         share of idle GPU-time that no usual job of the table could use where it was.",
     );
 }
 
