@@ -21,7 +21,7 @@ pub(super) fn warnings(
     let held = work.dense_weights.unwrap_or_default() + work.embedding_weights.unwrap_or_default();
     let has_weights = work.dense_weights.is_some_and(|bytes| bytes > Bytes::ZERO);
     match gradients {
-        Some(gradients) if has_weights && gradients.as_f64() > MORE * held.as_f64() => {
+        Some(gradients) if has_weights && gradients.as_f64() > 4.0 * held.as_f64() => {
             warnings.push(format!(
                 "gradients of {gradients}, but weights of {held} with the optimiser's state: the row's traffic does not fit its class, cNodes or weights"
             ));
