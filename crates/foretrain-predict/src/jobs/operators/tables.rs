@@ -54,6 +54,11 @@ impl<'a> LookUp<'a> {
         if !is_named || name.contains("rotary") {
             return None;
         }
+        // Their order is known, whatever types were written down.
+        if matches!(name.as_str(), "embedding" | "embedding_bag" | "_embedding_bag") {
+            let (table, indices) = (inputs.first()?, inputs.get(1)?);
+            return Some(Self { table, indices });
+        }
         let weights = inputs.iter().filter(|operand| !operand.is_index && operand.elements() > 0);
         let table = weights.max_by_key(|operand| operand.elements())?;
         let indices = inputs.iter().filter(|operand| operand.is_index);
