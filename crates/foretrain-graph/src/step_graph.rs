@@ -160,6 +160,17 @@ pub struct StepMeta {
     pub source: String,
 }
 
+impl StepMeta {
+    /// What `step` begins with where nobody recorded the step, and its times follow from a
+    /// characterisation.
+    pub const CHARACTERISED: &'static str = "characterised step";
+
+    /// Whether times are those of a characterisation.
+    pub fn is_characterised(&self) -> bool {
+        self.step.starts_with(Self::CHARACTERISED)
+    }
+}
+
 /// Structure-of-arrays node table. Rows are read and written through [`StepGraph`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodeTable {

@@ -30,4 +30,4 @@ pub use graph_file::{GraphFile, ReadGraph, StatedRank, read_operators};
 pub use load::{Loaded, load, load_each};
 pub use options::{Cancel, ReadOptions};
 pub use read::{Progress, read_ranks, read_trace, read_trace_bytes};
-pub use source::{FileKind, TraceFile, discover, sniff};
+pub use source::{FileKind, TraceFile, discover, kind_of, sniff};

@@ -132,6 +132,11 @@ impl Regressor {
         f64::from(self.base) + self.trees.iter().map(|tree| tree.predict(row)).sum::<f64>()
     }
 
+    /// What it says before any tree: the mean of what it was fitted to.
+    pub fn base(&self) -> f64 {
+        f64::from(self.base)
+    }
+
     /// What it says of every row, where there are no trees.
     pub fn constant(&self) -> Option<f64> {
         self.trees.is_empty().then_some(f64::from(self.base))

@@ -247,7 +247,10 @@ struct Bounds {
 const BUSY: Bounds = Bounds {
     measured: [0.0, 4.615_120_517],
     told: [-4.615_120_517, 2.0 * 4.615_120_517],
-    say: |log| format!("{:.4} % of utilisation", log.exp_m1()),
+    say: |log| match log.exp_m1() {
+        percent if percent < 1e9 => format!("{percent:.4} % of utilisation"),
+        _ => "over a billion percent of utilisation".into(),
+    },
 };
 
 /// From one KiB to [`MOST_TOLD_MIB`].
@@ -263,7 +266,15 @@ fn defect_of(trees: &Regressor, left: Option<[f64; 2]>, bounds: &Bounds) -> Opti
         return Some(error.message().to_owned());
     }
     let within = |[least, most]: [f64; 2], value: f64| (least..=most).contains(&value);
+    if trees.constant().is_some() {
+        return Some("it has no trees".into());
+    }
     let Bounds { measured, told, say } = bounds;
+    // A mean of logarithms that can be measured is one of them. Files hold singles.
+    if !within([measured[0] - 1e-5, measured[1] + 1e-5], trees.base()) {
+        let [low, high] = measured.map(say);
+        return Some(format!("its mean is {}; expected {low} to {high}", say(trees.base())));
+    }
     let (least, most) = trees.reach();
     if let Some(wrong) = [least, most].into_iter().find(|end| !within(*told, *end)) {
         let [low, high] = told.map(say);

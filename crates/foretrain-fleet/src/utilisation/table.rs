@@ -34,7 +34,8 @@ const COLUMNS: &str =
 /// `family` are of their model's.
 ///
 /// # Errors
-/// If it is no such table, a model is not known, or a figure is impossible; with the line.
+/// If it is no such table, a model is not known, or a figure is impossible; with the line. If all
+/// utilisations look like parts of 1.
 pub fn read_table(text: &str, load: Load<'_>) -> Result<Vec<MeasuredJob>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let mut jobs: Vec<MeasuredJob> = Vec::new();
@@ -51,6 +52,14 @@ pub fn read_table(text: &str, load: Load<'_>) -> Result<Vec<MeasuredJob>> {
     }
     if jobs.is_empty() {
         return Err(InputError::new("a table of jobs without rows").hint(COLUMNS));
+    }
+    if jobs.len() > 1
+        && jobs.iter().all(|job| job.utilisation <= 1.0)
+        && jobs.iter().any(|job| job.utilisation > 0.0)
+    {
+        let most = jobs.iter().map(|job| job.utilisation).fold(0.0, f64::max);
+        let message = format!("no utilisation above {most} percent: are they parts of 1?");
+        return Err(InputError::new(message).at("utilisation").hint("multiply them by 100"));
     }
     Ok(jobs)
 }

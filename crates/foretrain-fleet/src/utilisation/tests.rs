@@ -145,6 +145,8 @@ fn files_that_were_changed_by_hand_are_refused() {
         ("/predictor/memory/base".into(), 40.0, "predictor.memory"),
         (leaf("utilisation"), 30.0, "% of utilisation"),
         ("/predictor/utilisation/base".into(), -9.0, "predictor.utilisation"),
+        ("/predictor/utilisation/base".into(), 6.0, "its mean is 402.4288 % of utilisation"),
+        ("/predictor/utilisation/base".into(), 1e4, "its mean is over a billion percent"),
         ("/predictor/left/1".into(), 5.0, "its errors go from"),
         ("/predictor/memory_left/0".into(), 5.0, "its errors go from"),
         ("/predictor/least/0".into(), 1e9, "batch goes from 1000000000"),
@@ -153,6 +155,9 @@ fn files_that_were_changed_by_hand_are_refused() {
         let found = refused(&key, value.into());
         assert!(found.contains(said), "{key}: {found}");
     }
+    let no_trees = || serde_json::Value::Array(Vec::new());
+    assert!(refused("/predictor/utilisation/trees", no_trees()).contains("no trees"));
+    assert!(refused("/predictor/memory/trees", no_trees()).contains("no trees"));
     assert!(refused("/trained_on/jobs", 3.into()).contains("3 jobs of 3 families"));
     assert!(refused("/trained_on/families", 0.into()).contains("0 families"));
     assert!(refused("/predictor/memory", serde_json::Value::Null).contains("memory_left"));
@@ -178,4 +183,8 @@ fn tables_name_models_and_say_what_is_wrong() {
     assert!(read_table(text, &load).unwrap_err().to_string().contains("a memory of"));
     assert!(error("resnet-50,x,1").contains("cannot be read"));
     assert!(read_table("model,batch,utilisation\n", &load).is_err());
+    // Parts of 1 are no percent.
+    assert!(error("resnet-50,32,0.155\nvgg-16,8,0.9").contains("parts of 1"));
+    let idle = "model,batch,utilisation\nresnet-50,32,0\nvgg-16,8,40\n";
+    assert!(read_table(idle, &load).is_ok());
 }

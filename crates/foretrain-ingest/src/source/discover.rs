@@ -77,6 +77,14 @@ pub(crate) fn kinds(
     }))
 }
 
+/// What a file is, by its content.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn kind_of(path: &Path) -> Result<FileKind> {
+    Ok(examine(path)?.kind)
+}
+
 /// Whether a trace reader exists for this kind.
 pub(crate) fn is_readable(kind: &FileKind) -> bool {
     *kind == FileKind::Kineto || kind.is_graph()

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::read::MultiGzDecoder;
 use foretrain_core::{InputError, Result};
 
-pub use discover::{TraceFile, discover};
+pub use discover::{TraceFile, discover, kind_of};
 pub use sniff::{FileKind, sniff};
 
 /// Bytes read from a file at a time.

@@ -17,7 +17,7 @@ pub(super) struct Exchanged {
 }
 
 /// Bytes over payload that a replica of a ring sends, in an all-reduce.
-fn ring(cnodes: u32) -> f64 {
+pub(super) fn ring(cnodes: u32) -> f64 {
     bus_factor(CollectiveKind::AllReduce, cnodes)
 }
 

@@ -11,10 +11,12 @@ mod model;
 pub mod open;
 mod operators;
 mod recording;
+mod respread;
 mod row;
 mod weights;
 
-use foretrain_core::Bytes;
+use foretrain_core::words::counted;
+use foretrain_core::{InputError, Result};
 use foretrain_fleet::jobs::Class;
 use foretrain_graph::StepGraph;
 use foretrain_hardware::Cluster;
@@ -25,8 +27,8 @@ pub use model::of_model;
 pub use recording::of_recordings;
 pub use row::{Cell, JobFeatures, Origin, Value, to_csv};
 
-use exchange::{Exchanged, traffic};
 use graph::Read;
+use respread::respread;
 use weights::Weights;
 
 /// What is known of a job beside what it is read from.
@@ -66,32 +68,19 @@ impl Asked<'_> {
         }
     }
 
-    /// As recorded, unless one replica was recorded and more are asked for: then what the class makes
-    /// them exchange of its gradients.
-    fn traffic(&self, read: &Read, class: &Figure<Class>, cnodes: &Figure<u32>) -> Figure<Bytes> {
-        let (Some(class), Some(cnodes)) = (class.value, cnodes.value) else {
-            return read.traffic.clone();
-        };
-        if read.world_size > read.replica_size || cnodes <= read.world_size {
-            return read.traffic.clone();
-        }
-        let Some(gradients) = read.gradients.value else {
-            return Figure::missing("one replica was recorded, and not what gradients it has");
-        };
-        let exchanged = Exchanged { dense: gradients, ..Exchanged::default() };
-        let (bytes, how) = traffic(class, cnodes, &exchanged);
-        Figure::new(bytes, Basis::Inferred, format!("one replica was recorded; {how}"))
-    }
-
     /// The row of what was read.
-    fn row(&self, origin: Origin, read: Read) -> JobFeatures {
+    ///
+    /// # Errors
+    /// If the class that was asked for does not have so many cNodes.
+    fn row(&self, origin: Origin, read: Read) -> Result<JobFeatures> {
         let cnodes = self.cnodes(read.world_size);
         let class = self.class(&cnodes, read.replica_size);
-        let traffic = self.traffic(&read, &class, &cnodes);
+        self.check(&class, &cnodes)?;
+        let read = respread(read, &class, &cnodes);
         let Weights { dense, embedding, touched } =
             Weights::new(read.gradients, read.tables, self.optimiser);
         let source = origin.as_str();
-        JobFeatures {
+        Ok(JobFeatures {
             id: self.id.clone(),
             origin,
             model: self.model.clone().unwrap_or_default(),
@@ -101,7 +90,7 @@ impl Asked<'_> {
             flops: read.flops,
             memory_access: read.memory_access,
             input: read.input,
-            traffic,
+            traffic: read.traffic,
             dense_weights: dense,
             embedding_weights: embedding,
             embedding_touched: touched,
@@ -112,7 +101,29 @@ impl Asked<'_> {
                 "the {source} does not tell what is kept in memory"
             )),
             notes: read.notes,
+        })
+    }
+
+    /// Refuses what `fleet characterise` would: a class that does not have so many cNodes.
+    fn check(&self, class: &Figure<Class>, cnodes: &Figure<u32>) -> Result<()> {
+        let (Some(class), Some(cnodes)) = (class.value, cnodes.value) else { return Ok(()) };
+        let name = class.name();
+        let refusal = |rule: String, hint: &str| {
+            let found = counted(cnodes, "cNode");
+            Err(InputError::new(format!("{found} in class {name}, which {rule}")).hint(hint))
+        };
+        if class == Class::OneWorkerOneGpu && cnodes > 1 {
+            return refusal("has one".into(), "give --cnodes 1, or another --class");
         }
+        if cnodes < class.fewest() {
+            let rule = format!("has {} or more", class.fewest());
+            return refusal(rule, "give more --cnodes, or another --class");
+        }
+        if class.within_a_server() && cnodes > self.gpus_per_server {
+            let rule = format!("is of one server of {} GPUs", self.gpus_per_server);
+            return refusal(rule, "give fewer --cnodes, another --class, or --gpus-per-server");
+        }
+        Ok(())
     }
 
     fn batch(&self, why_not: &str) -> Figure<u64> {
@@ -152,15 +163,15 @@ impl Asked<'_> {
 /// The row of a job of which step graphs are at hand, one per rank. The lowest rank stands for all.
 ///
 /// # Errors
-/// If there is no graph.
-pub fn of_graphs(graphs: &[StepGraph], asked: &Asked<'_>) -> foretrain_core::Result<JobFeatures> {
+/// If there is no graph, or the class asked for does not have so many cNodes.
+pub fn of_graphs(graphs: &[StepGraph], asked: &Asked<'_>) -> Result<JobFeatures> {
     let Some(graph) = graphs.iter().min_by_key(|graph| graph.meta.rank) else {
-        return Err(foretrain_core::InputError::new("no step graph given"));
+        return Err(InputError::new("no step graph given"));
     };
     let mut read = Read::of(graph);
     read.world_size = read.world_size.max(u32::try_from(graphs.len()).unwrap_or(u32::MAX));
     if graphs.len() > 1 {
         read.notes.push(format!("rank {} stands for all {}", graph.meta.rank, graphs.len()));
     }
-    Ok(asked.row(Origin::Graph, read))
+    asked.row(Origin::Graph, read)
 }

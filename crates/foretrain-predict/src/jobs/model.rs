@@ -6,7 +6,7 @@ use foretrain_cost::kernels::{KernelModel, Operation};
 use foretrain_fleet::jobs::Class;
 use foretrain_plan::lower::{Slice, Work, lower};
 use foretrain_plan::times::{Machine, Part};
-use foretrain_plan::{Answer, Job, Layout, Precision, Software, Training, Wish};
+use foretrain_plan::{Answer, Job, Layout, Optimiser, Precision, Software, Training, Wish};
 use foretrain_workload::model::{Model, Op, OpKind, Sample};
 
 use super::Asked;
@@ -39,6 +39,7 @@ pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
         (None, _) => Figure::new(1, Basis::Assumed, "one GPU; give --cnodes"),
     };
     let class = asked.class(&cnodes, 1);
+    asked.check(&class, &cnodes)?;
     let in_gradients = |elements: u64| Bytes::new(precision.gradients.bytes_of(elements));
     let dense = model.parameters() - tables.elements;
     let exchanged = Exchanged {
@@ -52,10 +53,20 @@ pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
     let samples = format!("{}, {} products", counted(batch, "sample"), precision.compute.as_str());
     let updated = if exchanges_rows(class.value) { tables.touched } else { tables.elements };
     let update = update(dense.saturating_add(updated), &training);
-    let (weights, state) = with_state(&training);
+    let (weights, state) = with_state(precision, asked.optimiser);
     let estimate =
         asked.on.map(|_| estimate(model, &training, &software, &layout, asked)).transpose()?;
     let not_on = || "a description has no device: give --on".to_owned();
+    // One GPU alone does not tell how long a step with an exchange takes.
+    let spread_over = cnodes.value.filter(|cnodes| *cnodes > 1);
+    let alone = estimate.as_ref().filter(|_| spread_over.is_none());
+    let not_alone = || match (spread_over, asked.on) {
+        (Some(cnodes), Some(on)) => format!(
+            "one GPU does not tell the exchange of {cnodes}: foretrain estimate {} --on {} --gpus {cnodes} does",
+            model.name, on.name
+        ),
+        _ => not_on(),
+    };
     let of_table = |bytes, how: &str| match tables.elements {
         0 => Figure::new(Bytes::ZERO, Basis::Model, "the model has no embedding table"),
         _ => Figure::new(bytes, Basis::Model, how),
@@ -103,12 +114,12 @@ pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
             "rows looked up by a step, each time anew",
         ),
         steps: asked.steps(),
-        step_time: estimate.as_ref().map_or_else(
-            || Figure::missing(not_on()),
+        step_time: alone.map_or_else(
+            || Figure::missing(not_alone()),
             |found| Figure::new(found.time.value, Basis::Estimated, on_one(asked)),
         ),
-        utilisation: estimate.as_ref().map_or_else(
-            || Figure::missing(not_on()),
+        utilisation: alone.map_or_else(
+            || Figure::missing(not_alone()),
             |found| Figure::new(busy(found), Basis::Estimated, on_one(asked)),
         ),
         gpu_memory: estimate.as_ref().map_or_else(
@@ -206,16 +217,16 @@ fn update(parameters: u64, training: &Training) -> Bytes {
 }
 
 /// Bytes per parameter of weights and the optimiser's state, and of what they consist.
-fn with_state(training: &Training) -> (u64, String) {
-    let Precision { weights, master, moments, .. } = training.precision;
-    let count = training.optimiser.moments();
+pub(super) fn with_state(precision: Precision, optimiser: Optimiser) -> (u64, String) {
+    let Precision { weights, master, moments, .. } = precision;
+    let count = optimiser.moments();
     let bytes = |dtype: DType| dtype.bytes_of(1);
     let all = bytes(weights) + master.map_or(0, bytes) + count * bytes(moments);
     let copy = master.map_or(String::new(), |master| format!(", a copy in {}", master.as_str()));
     let state = format!(
         "{all} B each: {}{copy}, moments of {}: {count}",
         weights.as_str(),
-        training.optimiser.as_str()
+        optimiser.as_str()
     );
     (all, state)
 }

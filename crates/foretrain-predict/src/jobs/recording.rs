@@ -13,7 +13,7 @@ use crate::recording::Recording;
 /// The row of one job, recorded on these ranks. The rank with the median step stands for all.
 ///
 /// # Errors
-/// If no rank holds a step.
+/// If no rank holds a step, or the class asked for does not have so many cNodes.
 pub fn of_recordings(recordings: &[Recording], asked: &Asked<'_>) -> Result<JobFeatures> {
     let mut usable: Vec<(Nanos, &Recording, StepTimes)> = recordings
         .iter()
@@ -48,6 +48,12 @@ pub fn of_recordings(recordings: &[Recording], asked: &Asked<'_>) -> Result<JobF
         None => Figure::missing("no whole step was recorded"),
     };
     read.utilisation = utilisation(recording);
+    if let Some(time) = read.step_time.value.filter(|time| is_behind(*time, counted.device_time)) {
+        let how = format!(
+            "device work of one step; the host is ahead of it, so boundaries {time} apart do not time it"
+        );
+        read.step_time = Figure::new(counted.device_time, Basis::Inferred, how);
+    }
     take_counted(&mut read, &counted, recording);
     if recordings.len() > 1 {
         read.notes.push(format!(
@@ -56,7 +62,30 @@ pub fn of_recordings(recordings: &[Recording], asked: &Asked<'_>) -> Result<JobF
             recordings.len()
         ));
     }
-    Ok(asked.row(Origin::Recording, read))
+    asked.row(Origin::Recording, read)
+}
+
+/// Whether the device takes clearly longer for what a step launches than the step itself. No steady
+/// run can: its host would be ever further ahead.
+fn is_behind(step: Nanos, device: Nanos) -> bool {
+    device.nanos() as f64 > 1.25 * step.nanos() as f64
+}
+
+/// More than the memory of any device moves in a second, several times over.
+const MOST_BYTES_PER_SECOND: f64 = 32e12;
+/// More than any device computes.
+const MOST_FLOPS: f64 = 5e16;
+
+/// What no device could do in the time that the step keeps it busy was counted wrongly.
+fn possible(figure: Figure<f64>, busy: Option<f64>, most: f64, unit: &str) -> Figure<f64> {
+    let rate = figure.value.zip(busy).map(|(amount, seconds)| amount / seconds);
+    match rate.filter(|rate| *rate > most) {
+        Some(rate) => Figure::missing(format!(
+            "by recorded shapes {:.0} {unit} while the device is busy, which no device reaches: shapes of some operators do not tell their work",
+            rate / 1e12
+        )),
+        None => figure,
+    }
 }
 
 /// Operators with their shapes tell more than the graph's nodes.
@@ -65,13 +94,17 @@ fn take_counted(read: &mut Read, counted: &Counted, recording: &Recording) {
         true => "their operators' shapes are not recorded",
         false => "shapes were not recorded (record_shapes=True)",
     };
+    let busy = read.step_time.value.map(|time| time.nanos() as f64 / 1e9);
+    let busy = busy.map(|time| time * read.utilisation.value.unwrap_or(1.0));
+    let busy = busy.filter(|seconds| *seconds > 0.0);
     let flops = counted.compute.figure("matrix products, convolutions and attention", unknown);
+    let flops = possible(flops, busy, MOST_FLOPS, "TFLOPS");
     if counted.attends && flops.value.is_some() {
         read.notes.push("attention is counted as if every query saw every key: the recording does not tell the mask".into());
     }
     read.flops = flops.map(Flops::new);
-    read.memory_access =
-        counted.memory.figure("memory-bound operators", unknown).map(Bytes::from_f64);
+    let moved = counted.memory.figure("memory-bound operators", unknown);
+    read.memory_access = possible(moved, busy, MOST_BYTES_PER_SECOND, "TB/s").map(Bytes::from_f64);
     read.tables = counted.tables;
 }
 
@@ -98,5 +131,25 @@ fn utilisation(recording: &Recording) -> Figure<f64> {
         DeviceActivity::NotMeasurable => {
             Figure::missing("kernels of captured graphs were not recorded")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_device_could_do_is_no_figure() {
+        let counted = |amount| Figure::new(amount, Basis::Counted, "");
+        let of = |amount, busy| possible(counted(amount), busy, MOST_BYTES_PER_SECOND, "TB/s");
+        assert_eq!(of(1e10, Some(0.01)).value, Some(1e10));
+        assert_eq!(of(1e12, Some(0.01)).value, None);
+        assert_eq!(of(1e12, None).value, Some(1e12), "of unknown time");
+    }
+
+    #[test]
+    fn a_step_that_lasts_less_than_its_work_is_not_timed_by_its_boundaries() {
+        let of = |device| is_behind(Nanos::from_micros(745), Nanos::from_micros(device));
+        assert!(of(13_000) && !of(745) && !of(800) && !of(0));
     }
 }

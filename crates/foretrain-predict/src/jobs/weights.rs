@@ -28,10 +28,14 @@ impl Weights {
         }
         let found = format!("tables looked up: {}, each once", tables.count);
         let table = Figure::new(Bytes::new(tables.bytes), Basis::Counted, found.clone());
+        let touched = match tables.flat {
+            0 => Figure::new(Bytes::new(tables.touched), Basis::Counted, found),
+            _ => Figure::missing("tables in one flat tensor do not tell how wide their rows are"),
+        };
         Self {
             dense: with_state(dense, optimiser),
             embedding: with_state(table, optimiser),
-            touched: Figure::new(Bytes::new(tables.touched), Basis::Counted, found),
+            touched,
         }
     }
 
@@ -70,11 +74,14 @@ mod tests {
 
     #[test]
     fn tables_are_taken_out_of_gradients_that_hold_theirs() {
-        let tables = Tables { count: 2, bytes: 600, touched: 8 };
+        let tables = Tables { count: 2, flat: 0, bytes: 600, touched: 8 };
         let of = |bytes| Figure::new(Bytes::new(bytes), Basis::Measured, "gradients");
         let dense = Weights::new(of(1000), tables, Optimiser::Momentum);
         assert_eq!(dense.dense.value, Some(Bytes::new(800)));
         assert_eq!(dense.embedding.value, Some(Bytes::new(1200)));
+        assert_eq!(dense.touched.value, Some(Bytes::new(8)));
+        let flat = Weights::new(of(1000), Tables { flat: 1, ..tables }, Optimiser::Sgd);
+        assert_eq!((flat.embedding.value, flat.touched.value), (Some(Bytes::new(600)), None));
         let sparse = Weights::new(of(100), tables, Optimiser::Adam);
         assert_eq!(sparse.dense.value, Some(Bytes::new(300)));
         let none = Weights::new(Figure::missing("none"), Tables::default(), Optimiser::Sgd);

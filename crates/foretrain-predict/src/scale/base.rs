@@ -126,7 +126,6 @@ impl<'a> Base<'a> {
             excess: excess.clamp_positive(),
             ranks: lead.layout.world_size,
         };
-        let of_median = spread.unwrap_or(0.02) / (origin.step_times.len().max(1) as f64).sqrt();
         Ok(Self {
             ranks: Arc::new(ranks),
             from,
@@ -135,7 +134,7 @@ impl<'a> Base<'a> {
             cores: options.cores,
             recorded,
             noise,
-            spread: of_median.hypot(fidelity).hypot(compute_spread).max(0.005),
+            spread: origin.base_spread().hypot(fidelity).hypot(compute_spread).max(0.005),
             is_same_device: scale.is_none(),
             interference,
             evidence,

@@ -7,7 +7,7 @@ use foretrain_graph::StepGraph;
 use foretrain_rewrite::{CollectiveNode, collectives};
 
 use super::layout::Layout;
-use super::origin::Origin;
+use super::origin::{ONE_STEP_SPREAD, Origin};
 use crate::answer::SizePrediction;
 use crate::breakdown::Owner;
 use crate::roles::Role;
@@ -70,6 +70,12 @@ pub(crate) fn describe_base(
     warnings: &mut Vec<String>,
 ) {
     let spread = origin.spread();
+    if origin.is_characterised {
+        let source = format!("{}: no recording", origin.step_source);
+        evidence.push(Evidence::new(EvidenceKind::Assumed, "step", source, origin.base_spread()));
+        warnings.push("nobody recorded this step: its times follow from a row of a table and what a machine is assumed to reach, so only ratios of sizes and changes mean much".into());
+        return;
+    }
     let source = match (origin.step_times.len(), spread) {
         (0, _) => "replayed: the graph says no recorded step time".to_owned(),
         (n, Some(spread)) => {
@@ -77,7 +83,12 @@ pub(crate) fn describe_base(
         }
         (n, None) => format!("{n} recorded step, spread unknown"),
     };
-    evidence.push(Evidence::new(EvidenceKind::Measured, "step", source, spread.unwrap_or(0.02)));
+    evidence.push(Evidence::new(
+        EvidenceKind::Measured,
+        "step",
+        source,
+        spread.unwrap_or(ONE_STEP_SPREAD),
+    ));
     let source = format!("replay differs from the recording by {:.1} %", fidelity * 100.0);
     evidence.push(Evidence::new(EvidenceKind::Measured, "step graph", source, fidelity));
     if spread.is_none() {

@@ -7,6 +7,12 @@ use foretrain_rewrite::collectives;
 
 use crate::recording::Recording;
 
+/// Noise of a single step.
+pub(super) const ONE_STEP_SPREAD: f64 = 0.02;
+/// A characterisation takes a machine to reach a fixed part of every peak: assumed, as no answer here is
+/// worse known.
+const CHARACTERISED_SPREAD: f64 = 0.3;
+
 /// Where a rank's step comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
@@ -22,6 +28,8 @@ pub(crate) struct Origin {
     pub(crate) step_source: String,
     /// Recorded step times in nanoseconds; empty if none was recorded.
     pub(crate) step_times: Vec<f64>,
+    /// Nobody recorded the step: a characterisation gives its times.
+    pub(crate) is_characterised: bool,
     /// Whether anything was communicated.
     pub(crate) communicates: bool,
 }
@@ -36,6 +44,7 @@ impl Origin {
             device: meta.devices.first().map_or_else(String::new, |d| d.name.clone()),
             step_source: recording.steps.source.describe(),
             step_times: recording.step_times().iter().map(|t| t.nanos() as f64).collect(),
+            is_characterised: false,
             communicates: !recording.collectives.ops.is_empty(),
         }
     }
@@ -47,8 +56,12 @@ impl Origin {
             rank: graph.meta.rank,
             world_size: graph.meta.world_size.max(largest).max(1),
             device: graph.meta.device.clone(),
-            step_source: "step graph".into(),
+            step_source: match graph.meta.is_characterised() {
+                true => graph.meta.step.clone(),
+                false => "step graph".into(),
+            },
             step_times: graph.meta.recorded_step.iter().map(|t| t.nanos() as f64).collect(),
+            is_characterised: graph.meta.is_characterised(),
             communicates: collectives(graph).next().is_some(),
         }
     }
@@ -69,5 +82,14 @@ impl Origin {
     pub(crate) fn spread(&self) -> Option<f64> {
         let usual = self.usual_step()?.nanos().max(1) as f64;
         robust_std(&self.step_times).map(|deviation| deviation / usual)
+    }
+
+    /// How far off the usual step may be: by the noise of its recordings, or by what a
+    /// characterisation assumes of machines.
+    pub(crate) fn base_spread(&self) -> f64 {
+        if self.is_characterised {
+            return CHARACTERISED_SPREAD;
+        }
+        self.spread().unwrap_or(ONE_STEP_SPREAD) / (self.step_times.len().max(1) as f64).sqrt()
     }
 }

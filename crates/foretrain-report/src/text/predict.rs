@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use foretrain_core::{Ledger, Nanos, Severity};
+use foretrain_graph::StepMeta;
 use foretrain_predict::answer::{CriticalPart, Recorded, ScaledCollective};
 use foretrain_predict::{Prediction, SizePrediction};
 
@@ -55,7 +56,9 @@ pub(super) fn recorded(from: &Recorded, sheet: &mut Sheet) {
         0 | 1 => String::new(),
         n => format!(" and {}", counted(n - 1, "more file")),
     };
-    sheet.field("recorded", &format!("{}{more}", name(first, 120)));
+    let is_characterised = from.step_source.starts_with(StepMeta::CHARACTERISED);
+    let label = if is_characterised { "made from" } else { "recorded" };
+    sheet.field(label, &format!("{}{more}", name(first, 120)));
     let device = match from.device.as_str() {
         "" => ", device not named".to_owned(),
         device => format!(" on {}", name(device, 60)),
@@ -72,6 +75,9 @@ pub(super) fn recorded(from: &Recorded, sheet: &mut Sheet) {
     };
     let step = match from.steps {
         0 => format!("of {whose} ({}); its time was not recorded, replayed", from.step_source),
+        _ if is_characterised => {
+            format!("{} ({}); replayed", ms_unit(from.step_time), name(&from.step_source, 100))
+        }
         n => format!(
             "{} (median of {} on {whose}, {}); replayed",
             ms_unit(from.step_time),

@@ -46,9 +46,9 @@ pub(super) struct FeaturesArgs {
     #[arg(long, value_name = "NAME", default_value = "adam", value_parser = planning::optimiser)]
     optimizer: Optimiser,
     /// Number formats of models: fp32, tf32, fp16, bf16, fp8 or fp4 for matrix products, with what is
-    /// usual beside them.
-    #[arg(long, value_name = "TYPE", default_value = "bf16", value_parser = planning::precision)]
-    precision: Precision,
+    /// usual beside them [default: bf16].
+    #[arg(long, value_name = "TYPE", value_parser = planning::precision)]
+    precision: Option<Precision>,
     /// Steps that the job runs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     total_steps: Option<u64>,

@@ -42,7 +42,10 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         }
         Options::Evaluate { table, predictor: None } => {
             let jobs = jobs(table)?;
-            show(&jobs, &splits(&jobs), None, output)
+            let splits = splits(&jobs);
+            show(&jobs, &splits, None, output)?;
+            // Jobs of one family score nothing.
+            Ok(if splits.is_empty() { Answer::No } else { Answer::Yes })
         }
         Options::Evaluate { table, predictor: Some(path) } => {
             let (jobs, file) = (jobs(table)?, read(path)?);

@@ -5,6 +5,8 @@ use serde_json::Value;
 use super::page;
 use crate::support::{TINY, answer, complaint, root, run, text, write};
 
+const SERVED: &str = "AMD-AGI+TraceLens/tests/traces/inference/sglang_prefilldecode/sglang_Qwen3-8B_prefilldecode.json.gz";
+
 fn figure<'a>(job: &'a Value, column: &str) -> &'a Value {
     let figures = job["figures"].as_array().expect("figures");
     figures.iter().find(|figure| figure["column"] == column).expect("the column")
@@ -166,6 +168,66 @@ fn an_onnx_file_is_a_model() {
     assert!(said.contains("give --batch"), "{said}");
 }
 
+fn job_of(arguments: &[&str]) -> Value {
+    let all = [&["fleet", "features"], arguments, &["--json"]].concat();
+    let document: Value = serde_json::from_str(&answer(&all)).expect("JSON");
+    document["jobs"][0].clone()
+}
+
+/// What one GPU does tells nothing of an exchange, so no table may take it for a job's step.
+#[test]
+fn one_gpu_does_not_time_a_job_of_several() {
+    let job = job_of(&["bert-base", "--batch=8", "--cnodes=16", "--on=dgx-a100"]);
+    for column in ["step_time_ms", "utilisation"] {
+        let found = figure(&job, column);
+        assert_eq!((&found["value"], &found["basis"]), (&Value::Null, &"missing".into()));
+        assert!(found["how"].to_string().contains("--on dgx-a100 --gpus 16"), "{found}");
+    }
+    assert!(number(&job, "gpu_memory_bytes") > 1e9);
+}
+
+#[test]
+fn a_recording_of_another_size_has_the_traffic_of_that_size_and_no_times() {
+    let recorded = job_of(&[TINY]);
+    let taken = |arguments: &[&str]| job_of(&[&[TINY], arguments].concat());
+    let sent = number(&recorded, "weight_traffic_bytes");
+    for (arguments, factor) in [
+        // Two ranks send 2 (n-1)/n = 1 times the gradients and receive as much.
+        (&["--cnodes=8"][..], 1.75),
+        (&["--cnodes=16"], 1.875),
+        (&["--cnodes=1"], 0.0),
+    ] {
+        let job = taken(arguments);
+        let ratio = number(&job, "weight_traffic_bytes") / sent;
+        assert!((ratio - factor).abs() < 1e-6, "{arguments:?}: {ratio}");
+        for column in ["step_time_ms", "utilisation"] {
+            assert_eq!(figure(&job, column)["basis"], "missing", "{arguments:?}");
+        }
+        assert!(job["notes"].to_string().contains("recorded on 2 GPUs"), "{job}");
+    }
+    let served = taken(&["--class=PS/Worker"]);
+    assert_eq!(figure(&served, "weight_traffic_bytes")["basis"], "inferred");
+    assert_eq!(figure(&served, "step_time_ms")["basis"], "missing");
+    let same = taken(&["--cnodes=2", "--class=AllReduce-Cluster"]);
+    assert_eq!(number(&same, "weight_traffic_bytes"), sent);
+    assert_eq!(figure(&same, "step_time_ms")["basis"], "measured");
+}
+
+#[test]
+fn files_of_another_kind_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let said = |name: &str, bytes: &[u8]| {
+        let file = write(home.path(), name, bytes);
+        complaint(&["fleet", "features", text(&file), "--batch=1"], home.path())
+    };
+    let found = said("jobs.csv", b"job_id,gpus,duration\na,1,2\n");
+    assert!(found.contains("this is a CSV table, neither a recording nor a model"), "{found}");
+    let found = said("trace.db", b"SQLite format 3\0.............");
+    assert!(found.contains("this is an SQLite database"), "{found}");
+    let found = said("small.toml", b"what = 1\n");
+    assert!(!found.contains("neither"), "what is meant to be a model says what it lacks: {found}");
+}
+
 #[test]
 fn mistakes_are_said_in_a_sentence() {
     let home = tempfile::tempdir().unwrap();
@@ -175,25 +237,67 @@ fn mistakes_are_said_in_a_sentence() {
         (&["resnet-50", "--batch=1", "--sequence=5"], "--sequence is of no use"),
         (&["gpt-2", "--batch=1", "--sequence=5000"], "positions for 1024"),
         (&[TINY, "--on=dgx-a100"], "--on is of no use to a recording"),
+        (&[TINY, "--precision=fp32"], "--precision is of no use to a recording"),
         (&[TINY, TINY, "--name=x"], "one --name for several jobs"),
+        // What characterise would not time is no row.
+        (&["resnet-50", "--batch=1", "--cnodes=4", "--class=1w1g"], "class 1w1g, which has one"),
+        (&["resnet-50", "--batch=1", "--cnodes=16", "--class=ar-local"], "of one server of 8 GPUs"),
+        (&["resnet-50", "--batch=1", "--cnodes=1", "--class=ar-cluster"], "which has 2 or more"),
+        (&[TINY, "--cnodes=9", "--class=PEARL"], "of one server of 8 GPUs"),
     ] {
         let found = complaint(&[&["fleet", "features"], arguments].concat(), home.path());
         assert!(found.contains(said), "{found}");
     }
 }
 
+/// A public trace, where they are at hand.
+fn public(path: &str) -> Option<std::path::PathBuf> {
+    let data = std::env::var_os("FORETRAIN_DATA")
+        .map_or_else(|| root().join("../shared/data"), std::path::PathBuf::from);
+    let trace = data.join("traces").join(path);
+    trace.exists().then_some(trace)
+}
+
+/// FBGEMM keeps tables and their momentum in flat tensors of 2.4 GiB each, of which a step reads a few
+/// hundred rows.
+#[test]
+fn tables_of_fbgemm_are_not_read_whole() {
+    let Some(trace) = public("facebookresearch+param/et_replay/tests/inputs/dlrm_kineto.extracted")
+    else {
+        println!("skipped: no public traces (set FORETRAIN_DATA)");
+        return;
+    };
+    let job = job_of(&[text(&trace)]);
+    let memory = figure(&job, "memory_access_bytes")["value"].as_f64();
+    assert!(memory.is_none_or(|bytes| bytes < 1e9), "{memory:?}");
+    assert!(number(&job, "embedding_weight_bytes") > 1e7, "{job}");
+    assert_eq!(figure(&job, "embedding_touched_bytes")["basis"], "missing");
+}
+
+/// A host that launches far ahead of its device: 745 us between launches of a layer that runs for
+/// several ms.
+#[test]
+fn a_step_takes_at_least_as_long_as_its_device_work() {
+    let Some(trace) = public(SERVED) else {
+        println!("skipped: no public traces (set FORETRAIN_DATA)");
+        return;
+    };
+    let job = job_of(&[text(&trace)]);
+    assert_eq!(figure(&job, "step_time_ms")["basis"], "inferred");
+    // No faster than the device's 1307 TFLOPS.
+    let rate = number(&job, "flops") / number(&job, "step_time_ms") * 1e3;
+    assert!(rate < 1.4e15, "{rate}");
+}
+
 /// A public trace of ResNet-18 at 512 samples in bf16 counts what the architecture says.
 #[test]
 fn a_recorded_model_and_its_description_agree() {
-    let data = std::env::var_os("FORETRAIN_DATA")
-        .map_or_else(|| root().join("../shared/data"), std::path::PathBuf::from);
-    let trace = data.join(
-        "traces/AMD-AGI+TraceLens/tests/traces/mi300/ddp_resnet18_no_pool/train_resnet18.json.gz",
-    );
-    if !trace.exists() {
+    let Some(trace) =
+        public("AMD-AGI+TraceLens/tests/traces/mi300/ddp_resnet18_no_pool/train_resnet18.json.gz")
+    else {
         println!("skipped: no public traces (set FORETRAIN_DATA)");
         return;
-    }
+    };
     let job = |subject: &str| -> Value {
         let arguments = ["fleet", "features", subject, "--batch=512", "--json"];
         let document: Value = serde_json::from_str(&answer(&arguments)).unwrap();

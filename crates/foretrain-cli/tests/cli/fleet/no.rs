@@ -68,3 +68,14 @@ fn a_device_with_too_little_memory_runs_nothing() {
     let enough = [&edge[..], &["1GB", "--memory", "1.8GB"]].concat();
     assert_eq!(run(&enough).code, 0, "it does at one of the sizes");
 }
+
+#[test]
+fn jobs_of_one_family_score_no_predictor() {
+    let home = tempfile::tempdir().unwrap();
+    let rows = "model,batch,utilisation\nresnet-50,8,50\nresnet-50,16,70\n";
+    let table = write(home.path(), "one.csv", rows);
+    let evaluate = ["fleet", "utilisation", "evaluate", text(&table)];
+    let (page, found) = no(&evaluate, "fleet-utilisation");
+    assert!(page.contains("warning: all jobs are of one family"), "{page}");
+    assert_eq!(found["splits"].as_array().map(Vec::len), Some(0));
+}

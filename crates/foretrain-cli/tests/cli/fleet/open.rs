@@ -70,3 +70,62 @@ fn a_row_of_a_log_with_a_known_model_is_opened_by_the_model() {
     assert!(refused("c").contains("has no class, flops"), "{}", refused("c"));
     assert!(refused("d").contains("no job \"d\""), "{}", refused("d"));
 }
+
+/// Weights of a model are divided by what they were counted with.
+#[test]
+fn gradients_of_a_model_on_one_gpu_are_those_of_its_parameters() {
+    let home = tempfile::tempdir().unwrap();
+    let table = home.path().join("jobs.csv");
+    for precision in ["bf16", "fp32"] {
+        let name = format!("--name={precision}");
+        let precision = format!("--precision={precision}");
+        let features = ["fleet", "features", "vgg-16", "--batch=32", &precision, &name];
+        assert_eq!(run(&[&features[..], &["--append", text(&table)]].concat()).code, 0);
+        let row = name.replace("--name", "--row");
+        let open = answer(&["fleet", "open", text(&table), &row, &precision, "--json"]);
+        let opened: Value = serde_json::from_str(&open).unwrap();
+        assert_eq!(opened["gradient_bytes"], 138_357_544_u64 * 4, "{opened}");
+    }
+}
+
+/// Nobody recorded the step of a row, and no answer may say so.
+#[test]
+fn answers_from_opened_rows_are_assumed() {
+    let home = tempfile::tempdir().unwrap();
+    let graph = home.path().join("step.graph");
+    let open = ["fleet", "open", FEATURES, "--row=search", "--out", text(&graph)];
+    assert_eq!(run(&open).code, 0);
+    let on = ["--on=dgx-1-v100", "--gpus=8"];
+    let predict = [&["predict", text(&graph)][..], &on].concat();
+    let whatif = [&["whatif", text(&graph)][..], &on, &["--change", "batch x2"]].concat();
+    for asked in [predict, whatif] {
+        let page = answer(&asked);
+        assert!(page.contains("made from   job search") && !page.contains("measured"), "{page}");
+        assert!(page.contains("warning: nobody recorded this step"), "{page}");
+        let found: Value =
+            serde_json::from_str(&answer(&[&asked[..], &["--json"]].concat())).unwrap();
+        let all = found["evidence"].as_array().unwrap();
+        let step = all.iter().find(|one| one["what"] == "step").unwrap();
+        assert_eq!((&step["what"], &step["kind"]), (&"step".into(), &"assumed".into()), "{step}");
+        assert!(step["source"].to_string().contains("pai-2019 (recalled)"), "{step}");
+        assert_eq!(step["relative_spread"], 0.3);
+    }
+}
+
+#[test]
+fn rates_that_cannot_be_are_warned_of() {
+    let home = tempfile::tempdir().unwrap();
+    let titles = "job_id,class,cnodes,flops,memory_access_bytes,input_bytes,weight_traffic_bytes,dense_weight_bytes,step_time_ms\n";
+    let rows = "fast,1w1g,1,2.2e11,1e9,1e6,0,1e9,0.1\n\
+                wide,PS/Worker,4,2.2e11,1e9,1e6,1.9e12,1e9,\n\
+                fit,1w1g,1,2.2e11,1e9,1e6,0,1e9,40\n";
+    let table = write(home.path(), "jobs.csv", format!("{titles}{rows}"));
+    let page = |row: &str| answer(&["fleet", "open", text(&table), "--row", row]);
+    let fast = page("fast");
+    assert!(
+        fast.contains("times the machine's peak") && fast.contains("row's step time"),
+        "{fast}"
+    );
+    assert!(page("wide").contains("warning: gradients of 884.8 GiB"), "{}", page("wide"));
+    assert!(!page("fit").contains("warning"), "{}", page("fit"));
+}

@@ -98,6 +98,40 @@ fn slips_in_a_table_of_outcomes_are_named() {
     assert!(odd.out.contains("note: line 2 answers nothing, as alexnet shares"), "{}", odd.out);
 }
 
+#[test]
+fn epochs_beyond_the_limit_are_no_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let asked = |epochs: &str, more: &[&str]| {
+        let rows = format!("layer,model,probability,epochs\n*,*,1,{epochs}\n");
+        let table = write(directory.path(), "outcomes.csv", rows);
+        run(&[&["fleet", "share", "vgg-16", "vgg-19", "--accuracy", text(&table)], more].concat())
+    };
+    let said = asked("99", &[]);
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(said.err.contains("a success after 99 epochs (line 2"), "{}", said.err);
+    assert!(said.err.contains("--epochs"), "{}", said.err);
+    assert!(asked("0", &[]).err.contains("1 epoch or more"));
+    assert_eq!(asked("99", &["--epochs=99"]).code, 0);
+}
+
+#[test]
+fn figures_of_a_device_that_cannot_be_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let whole = std::fs::read_to_string(root().join("examples/fleet/edge.toml")).unwrap();
+    for (from, to, said) in [
+        ("frames_per_second = 30", "frames_per_second = 1e12", "at most 1000000"),
+        ("load_ms = 24", "load_ms = 1e300", "load_ms is 1e300; expected a number from 0 to 3.2e10"),
+        ("gb = 0.5 }", "gb = 0.1 }", "with a model of 343.3 MiB in it"),
+        ("load_gb = 0.26", "load_gb = 5.0", "to load beside the other, of 667.6 MiB in all"),
+    ] {
+        let wrong = whole.replacen(from, to, 1);
+        assert_ne!(wrong, whole, "{from}");
+        let file = write(directory.path(), "edge.toml", wrong);
+        let found = complaint(&["fleet", "edge", text(&file)], directory.path());
+        assert!(found.contains(said), "{found}");
+    }
+}
+
 /// Weights on the disk are compared with each other by their headers, and with described models by
 /// the shapes of their weights.
 #[test]

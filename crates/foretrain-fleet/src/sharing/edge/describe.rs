@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 use serde::Deserialize;
 
-use super::{Edge, EdgeModel, Run, Shared};
+use super::{Edge, EdgeModel, Run, Shared, short};
 
 /// As written. Sizes are gigabytes of 10^9 bytes, times milliseconds.
 #[derive(Debug, Deserialize)]
@@ -133,5 +133,6 @@ fn between(key: &str, value: f64, most: f64) -> Result<f64> {
     if (0.0..=most).contains(&value) {
         return Ok(value);
     }
+    let (value, most) = (short(value), short(most));
     Err(InputError::new(format!("{key} is {value}; expected a number from 0 to {most}")))
 }

@@ -91,6 +91,8 @@ const MOST_MODELS: usize = 64;
 const MOST_RUNS: usize = 16;
 /// Most frames of a stream.
 const MOST_FRAMES: u32 = 1_000_000;
+/// Most frames per second of a stream.
+const MOST_RATE: f64 = 1e6;
 /// Longest stream, in seconds: a century. With a last round of runs and loads on top, each of a year at
 /// most, nanoseconds still count it.
 const LONGEST_STREAM: f64 = 3.2e9;
@@ -105,8 +107,11 @@ impl Edge {
         if count == 0 || count > MOST_MODELS {
             return Err(InputError::new(format!("{count} models; expected 1 to {MOST_MODELS}")));
         }
-        if !(self.rate.is_finite() && self.rate > 0.0 && self.rate <= 1e6) {
-            let message = format!("{} frames per second; expected a number above 0", self.rate);
+        if !(self.rate > 0.0 && self.rate <= MOST_RATE) {
+            let message = format!(
+                "{} frames per second; expected more than 0 and at most {MOST_RATE}",
+                short(self.rate)
+            );
             return Err(InputError::new(message));
         }
         if self.frames == 0 || self.frames > MOST_FRAMES {
@@ -132,10 +137,31 @@ impl Edge {
         let within = |shared: &Shared| {
             shared.model < count && shared.beside < count && shared.load >= Nanos::ZERO
         };
-        if self.shared.iter().all(within) {
-            return Ok(());
+        if !self.shared.iter().all(within) {
+            return Err(InputError::new(
+                "a pair that shares layers names a model that there is not",
+            ));
         }
-        Err(InputError::new("a pair that shares layers names a model that there is not"))
+        self.shared.iter().try_for_each(|shared| self.check_pair(shared))
+    }
+
+    /// What is left to load beside a model that shares layers is a part of the whole.
+    fn check_pair(&self, shared: &Shared) -> Result<()> {
+        let (model, beside) = (&self.models[shared.model], &self.models[shared.beside]);
+        let place = format!("shared {:?} beside {:?}", model.name, beside.name);
+        let error = |found: String, whole: String| {
+            let message = format!("{found} to load beside the other, of {whole} in all");
+            Err(InputError::new(message)
+                .at(&place)
+                .hint("load_gb and load_ms of a pair are what is not shared"))
+        };
+        if shared.resident > model.resident {
+            return error(shared.resident.to_string(), model.resident.to_string());
+        }
+        if shared.load > model.load {
+            return error(shared.load.to_string(), model.load.to_string());
+        }
+        Ok(())
     }
 
     /// The least memory in which every model can run with one of its batches.
@@ -165,6 +191,15 @@ impl Edge {
     }
 }
 
+/// A number as people write it, in a few digits however large it is.
+pub(super) fn short(number: f64) -> String {
+    match number.abs() {
+        1e-3..1e9 => number.to_string(),
+        0.0 => "0".into(),
+        _ => format!("{number:e}"),
+    }
+}
+
 /// The least memory is rounded up to hundredths of a gigabyte, as published.
 fn rounded_up(bytes: Bytes) -> Bytes {
     const STEP: u64 = 10_000_000;
@@ -182,6 +217,15 @@ impl EdgeModel {
         }
         if !self.runs.windows(2).all(|pair| pair[0].batch < pair[1].batch) {
             return error("batches must ascend".into());
+        }
+        if let Some(run) = self.runs.iter().find(|run| run.memory < self.resident) {
+            let frames = counted(run.batch, "frame");
+            return Err(InputError::new(format!(
+                "a run of {frames} in {}, with a model of {} in it",
+                run.memory, self.resident
+            ))
+            .at(&self.name)
+            .hint("gb of a run is its memory with the model in it; load_gb is the model alone"));
         }
         match self.runs.iter().find(|run| run.batch == 0 || run.time <= Nanos::ZERO) {
             None => Ok(()),

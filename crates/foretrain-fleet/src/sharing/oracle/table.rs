@@ -41,10 +41,12 @@ const MOST: usize = 1_000_000;
 
 impl Table {
     /// A table in CSV with the columns `layer`, `model`, `probability` and, if wanted, `layers` and
-    /// `epochs`. Successes without epochs of their own take `epochs`.
+    /// `epochs`. Successes without epochs of their own take `epochs`, the most that a retraining
+    /// may.
     ///
     /// # Errors
-    /// If it is no such table, or a row holds no probability; the error names the line.
+    /// If it is no such table, or a row holds no probability or impossible epochs; the error names the
+    /// line.
     pub fn parse(text: &str, epochs: u32, seed: u64) -> Result<Self> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
@@ -58,7 +60,9 @@ impl Table {
                 return Err(InputError::new(format!("more than {MOST} rows")));
             }
             rows.push(
-                Row { line, ..row }.checked().map_err(|error| error.at(format!("line {line}")))?,
+                Row { line, ..row }
+                    .checked(epochs)
+                    .map_err(|error| error.at(format!("line {line}")))?,
             );
         }
         if rows.is_empty() {
@@ -93,8 +97,17 @@ impl Table {
 }
 
 impl Row {
-    fn checked(self) -> Result<Self> {
+    fn checked(self, most: u32) -> Result<Self> {
         checked(self.probability)?;
+        if let Some(epochs) = self.epochs.filter(|epochs| !(1..=most).contains(epochs)) {
+            let error = InputError::new(format!("a success after {epochs} epochs"));
+            return Err(error.hint(match epochs {
+                0 => "a retraining takes 1 epoch or more".into(),
+                _ => format!(
+                    "retraining ends after {most} (--epochs): raise it, or give probability 0"
+                ),
+            }));
+        }
         if self.layers == Some(0) {
             let error = InputError::new("a row of at most 0 layers fits no trial");
             return Err(error.hint("leave the cell empty for any number"));

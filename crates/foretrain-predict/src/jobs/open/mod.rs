@@ -5,17 +5,19 @@
 //! Gradients become ready along the backward pass, so that any strategy of synchronisation can be
 //! put in.
 
+mod checks;
 mod draw;
 
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 use foretrain_fleet::jobs::{Class, Features, Job, TrafficCounts};
 use foretrain_fleet::pai::{Hardware, Overlap, Refusal, Step, Work};
-use foretrain_graph::StepGraph;
+use foretrain_graph::{StepGraph, StepMeta};
 use foretrain_plan::{Optimiser, Precision};
 
 use super::exchange::gradients;
 use super::figure::{Basis, Figure};
-use super::{Asked, of_model};
+use super::model::with_state;
+use super::{Asked, Origin, of_model};
 
 /// On which terms rows are opened.
 #[derive(Clone, Debug)]
@@ -43,12 +45,15 @@ pub struct Opened {
     pub step: Step,
     /// The replica's step without the exchange.
     pub time: Nanos,
-    /// Measured over characterised time, if the row tells the former.
+    /// The row's step time over the characterised one, if the row tells the former: a table does not
+    /// say whether it was measured.
     pub scale: Option<f64>,
     /// Gradients of a replica.
     pub gradients: Figure<Bytes>,
     /// The model that features are of which the row does not hold.
     pub model: Option<String>,
+    /// Figures that cannot be, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// Opens a row. `table` is where it stands.
@@ -61,15 +66,26 @@ pub fn open(job: &Job, table: &str, terms: &Terms) -> Result<Opened> {
     let work =
         Work::of(&job, hardware, terms.traffic_counts).map_err(|refusal| refused(&job, refusal))?;
     let step = Step::of(&work, hardware);
-    let gradients = found_gradients(&work, terms.optimiser);
+    let gradients = found_gradients(&job, &work, terms);
     let scale = scale(&job, &step);
+    let warnings = checks::warnings(&work, hardware, scale, gradients.value);
     let mut graph = draw::graph(&work, &step, scale.unwrap_or(1.0), gradients.value);
     let time = graph.serial_sum();
     graph.meta.source = format!("job {} of {table}", name(&job));
-    graph.meta.step = "characterised step".into();
+    graph.meta.step = step_name(hardware, scale);
     graph.meta.world_size = 1;
     graph.meta.recorded_step = Some(time);
-    Ok(Opened { id: name(&job), graph, work, step, time, scale, gradients, model })
+    Ok(Opened { id: name(&job), graph, work, step, time, scale, gradients, model, warnings })
+}
+
+/// What the times of the step are.
+fn step_name(hardware: &Hardware, scale: Option<f64>) -> String {
+    let machine = match *hardware == Hardware::pai_2019() {
+        true => Hardware::PAI_2019,
+        false => "a machine as given",
+    };
+    let scaled = if scale.is_some() { ", scaled to the row's step time" } else { "" };
+    format!("{} on {machine}{scaled}", StepMeta::CHARACTERISED)
 }
 
 /// What identifies a row for people.
@@ -80,11 +96,11 @@ fn name(job: &Job) -> String {
     }
 }
 
-/// A measured step holds the exchange too: all parts are scaled alike.
+/// The row's step holds the exchange too: all parts are scaled alike.
 fn scale(job: &Job, step: &Step) -> Option<f64> {
-    let measured = job.step_time.filter(|time| *time > Nanos::ZERO)?;
+    let told = job.step_time.filter(|time| *time > Nanos::ZERO)?;
     let total = step.total(Overlap::None).nanos().max(1);
-    Some(measured.nanos() as f64 / total as f64)
+    Some(told.nanos() as f64 / total as f64)
 }
 
 fn missing(job: &Job) -> Vec<&'static str> {
@@ -145,7 +161,12 @@ fn complete(job: &Job, terms: &Terms) -> Result<(Job, Option<String>)> {
     };
     let row = of_model(&model, &asked)?;
     let features = filled(&job.features, &row.features());
-    Ok((Job { features, ..job.clone() }, Some(model.name)))
+    let no_weights = job.features.dense_weights.is_none();
+    let mut job = Job { features, ..job.clone() };
+    if no_weights {
+        job.queue = Origin::Model.as_str().into();
+    }
+    Ok((job, Some(model.name)))
 }
 
 /// What a row holds, and for the rest what a model has.
@@ -183,7 +204,7 @@ fn refused(job: &Job, refusal: Refusal) -> InputError {
 }
 
 /// Gradients by what is exchanged; of a job on one GPU by its weights.
-fn found_gradients(work: &Work, optimiser: Optimiser) -> Figure<Bytes> {
+fn found_gradients(job: &Job, work: &Work, terms: &Terms) -> Figure<Bytes> {
     if let Some(bytes) =
         gradients(work.class, work.cnodes, work.traffic).filter(|bytes| *bytes > Bytes::ZERO)
     {
@@ -191,20 +212,30 @@ fn found_gradients(work: &Work, optimiser: Optimiser) -> Figure<Bytes> {
             format!("by the weight traffic of {} over {} cNodes", work.class.name(), work.cnodes);
         return Figure::new(bytes, Basis::Inferred, how);
     }
-    let copies = 1 + optimiser.moments();
-    match work.dense_weights.filter(|bytes| *bytes > Bytes::ZERO) {
-        Some(weights) => {
-            let bytes = Bytes::from_f64(weights.as_f64() / copies as f64);
-            let how = format!(
-                "dense weights over {copies}: weights and the moments of {}",
-                optimiser.as_str()
-            );
-            Figure::new(bytes, Basis::Assumed, how)
-        }
-        None => {
-            Figure::missing("neither traffic nor weights tell them: give predict --gradient-bytes")
-        }
-    }
+    let Some(weights) = work.dense_weights.filter(|bytes| *bytes > Bytes::ZERO) else {
+        return Figure::missing(
+            "neither traffic nor weights tell them: give predict --gradient-bytes",
+        );
+    };
+    let (per_gradient, how) = if is_of_model(job) {
+        // As fleet features counts weights of models.
+        let (weight, state) = with_state(terms.precision, terms.optimiser);
+        let gradient = terms.precision.gradients;
+        let per = weight as f64 / gradient.bytes_of(1) as f64;
+        (per, format!("by dense weights of {state}; gradients in {}", gradient.as_str()))
+    } else {
+        let copies = 1 + terms.optimiser.moments();
+        let optimiser = terms.optimiser.as_str();
+        let how = format!("dense weights over {copies}: weights and the moments of {optimiser}");
+        (copies as f64, how)
+    };
+    Figure::new(Bytes::from_f64(weights.as_f64() / per_gradient), Basis::Assumed, how)
+}
+
+/// Whether the row is of a model's description, as the column `source` says, which tables in general
+/// take for a queue. What a model adds to a row of a log is of a model too.
+fn is_of_model(job: &Job) -> bool {
+    job.queue == Origin::Model.as_str()
 }
 
 #[cfg(test)]

@@ -57,7 +57,8 @@ fn a_row_that_was_opened_is_read_again_as_it_was() {
     assert_eq!(row.input.value, job.features.input);
     assert_eq!(row.traffic.value, job.features.traffic);
     assert_eq!(row.dense_weights.value, Some(Bytes::new(204_000_000)));
-    assert_eq!(row.step_time.value, Some(opened.time));
+    // It is of one replica without its exchange.
+    assert_eq!(row.step_time.value, None);
 }
 
 #[test]

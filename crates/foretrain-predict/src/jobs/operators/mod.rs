@@ -34,6 +34,8 @@ pub(super) struct Counted {
     pub(super) memory: Tally,
     /// Embedding tables that were looked up.
     pub(super) tables: Tables,
+    /// How long any of the step's device work lasts.
+    pub(super) device_time: Nanos,
     /// Attention was among it, counted as if every query saw every key.
     pub(super) attends: bool,
 }
@@ -49,10 +51,51 @@ pub(super) fn count(recording: &Recording, step: &Step) -> Counted {
         counting.add(row, nanos);
     }
     let mut found = counting.found;
-    for row in operators(recording, step) {
-        found.tables.meet(name(trace, row), &operands(trace, row));
-    }
+    found.tables = tables(recording, step);
+    found.device_time = device_time(recording, step);
     found
+}
+
+/// Tables that are looked up. An operator that calls another of the kind looks up the same table.
+fn tables(recording: &Recording, step: &Step) -> Tables {
+    let (trace, index) = (&recording.trace, &recording.index);
+    let (mut tables, mut met) = (Tables::default(), FxHashSet::default());
+    for row in operators(recording, step) {
+        let mut above = index.parent[row as usize];
+        while above != NO_ROW && !met.contains(&above) {
+            above = index.parent[above as usize];
+        }
+        if above == NO_ROW && tables.meet(name(trace, row), &operands(trace, row)) {
+            met.insert(row);
+        }
+    }
+    tables
+}
+
+/// How long any of the device work lasts that a step launches; nothing without a device.
+fn device_time(recording: &Recording, step: &Step) -> Nanos {
+    let trace = &recording.trace;
+    let rows =
+        recording.index.device_rows().filter(|&row| begins_in(launched_at(recording, row), step));
+    let mut spans: Vec<(Nanos, Nanos)> =
+        rows.map(|row| (trace.start[row as usize], trace.end(row as usize))).collect();
+    spans.sort_unstable();
+    let (mut time, mut until) = (Nanos::ZERO, Nanos::from_nanos(i64::MIN));
+    for (start, end) in spans {
+        if end > until {
+            time += end - start.max(until);
+            until = end;
+        }
+    }
+    time
+}
+
+/// When the host launched device work; when it began if that is not recorded.
+fn launched_at(recording: &Recording, row: u32) -> Nanos {
+    match recording.index.launch[row as usize] {
+        NO_ROW => recording.trace.start[row as usize],
+        launch => recording.trace.start[launch as usize],
+    }
 }
 
 fn name(trace: &Trace, row: u32) -> &str {
@@ -83,10 +126,7 @@ fn work(recording: &Recording, step: &Step) -> Vec<(u32, f64)> {
         found.ops.iter().chain(&found.unclassified).map(|op| op.row).collect();
     let timed = |row: u32| (row, trace.duration[row as usize].nanos().max(1) as f64);
     if !index.streams.is_empty() {
-        let launched = |row: u32| match index.launch[row as usize] {
-            NO_ROW => trace.start[row as usize],
-            launch => trace.start[launch as usize],
-        };
+        let launched = |row: u32| launched_at(recording, row);
         let rows = index.device_rows().filter(|row| !others.contains(row));
         return rows.filter(|&row| begins_in(launched(row), step)).map(timed).collect();
     }

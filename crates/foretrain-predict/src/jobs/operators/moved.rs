@@ -1,6 +1,7 @@
 //! Bytes that memory-bound operators move.
 
 use super::operand::Operand;
+use super::tables::LookUp;
 
 /// Every input once, and the result: the size of the input that is written to, else of the largest.
 /// `None` where a tensor's size is not recorded.
@@ -11,8 +12,14 @@ pub(super) fn bytes(name: &str, inputs: &[Operand]) -> Option<f64> {
     if largest == 0 {
         return None;
     }
+    if let Some(found) = LookUp::of(name, inputs) {
+        // A gradient that is handed on is as large as the rows; a flat table does not tell them.
+        if !name.contains("backward") || found.row().is_none() {
+            return looked_up(&found);
+        }
+    }
     let all = match name {
-        "embedding" | "index_select" => return looked_up(inputs),
+        "index_select" => return selected(inputs),
         // The table's gradient is written as often as the rows', and read for the sum.
         "embedding_dense_backward" => read.saturating_add(2 * sizes.first().copied()?),
         // What is overwritten is not read.
@@ -25,10 +32,16 @@ pub(super) fn bytes(name: &str, inputs: &[Operand]) -> Option<f64> {
 }
 
 /// Rows of a table: read and written.
-fn looked_up(inputs: &[Operand]) -> Option<f64> {
+fn looked_up(found: &LookUp<'_>) -> Option<f64> {
+    Some(
+        2.0 * found.row()? as f64 * found.indices.elements() as f64 + found.indices.bytes()? as f64,
+    )
+}
+
+/// The same of any tensor.
+fn selected(inputs: &[Operand]) -> Option<f64> {
     let (table, indices) = (inputs.first()?, inputs.iter().skip(1).find(|o| o.elements() > 0)?);
-    let row = table.shape.last()?.saturating_mul(table.each?);
-    Some(2.0 * row as f64 * indices.elements() as f64 + indices.bytes()? as f64)
+    looked_up(&LookUp { table, indices })
 }
 
 /// Whether the result is much smaller than the input.
@@ -76,6 +89,11 @@ mod tests {
     #[test]
     fn a_table_is_read_by_rows() {
         let inputs = of("[[30000, 16], [2, 5]]", r#"["float", "long int"]"#);
-        assert_eq!(bytes("embedding", &inputs), Some(2.0 * 64.0 * 10.0 + 80.0));
+        for name in ["embedding", "_embedding_bag", "index_select", "my::FusedLookup"] {
+            assert_eq!(bytes(name, &inputs), Some(2.0 * 64.0 * 10.0 + 80.0), "{name}");
+        }
+        let flat = of("[[640000], [4], [17]]", r#"["float", "long int", "long int"]"#);
+        assert_eq!(bytes("fbgemm::split_embedding_codegen_lookup_sgd_function", &flat), None);
+        assert_eq!(bytes("fbgemm::split_embedding_backward_codegen_sgd_exact", &flat), None);
     }
 }

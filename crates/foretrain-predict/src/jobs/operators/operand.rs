@@ -11,6 +11,8 @@ pub(super) struct Operand {
     pub(super) shape: Vec<u64>,
     /// Bytes of an element, if its type is known.
     pub(super) each: Option<u64>,
+    /// Whether it may hold the places of rows: whole numbers of more than a byte.
+    pub(super) is_index: bool,
 }
 
 impl Operand {
@@ -53,9 +55,14 @@ fn parse(shapes: &str, types: &str) -> Option<Vec<Operand>> {
         all.push(Operand {
             shape: extents.unwrap_or_default(),
             each: dtype.map(|dtype| dtype.bytes_of(1)),
+            is_index: dtype.is_some_and(is_index),
         });
     }
     Some(all)
+}
+
+const fn is_index(dtype: DType) -> bool {
+    matches!(dtype, DType::I64 | DType::I32 | DType::I16 | DType::U64 | DType::U32)
 }
 
 #[cfg(test)]

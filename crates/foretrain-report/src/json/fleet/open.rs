@@ -21,13 +21,15 @@ pub struct FleetOpenReport {
     pub parts: Vec<FleetOpenPartReport>,
     /// The step without any exchange.
     pub step_ns: i64,
-    /// Measured over characterised time of the whole step, by which all parts are scaled; `null` if
-    /// the row holds no measured time.
+    /// The row's over the characterised time of the whole step, by which all parts are scaled; `null`
+    /// if the row holds no step time. A table does not say whether its time was measured.
     pub scale: Option<f64>,
     /// Gradients of a replica; `null` if nothing tells.
     pub gradient_bytes: Option<u64>,
     /// What the gradients rest on, or why they are not known.
     pub gradients_how: String,
+    /// Figures of the row that cannot be.
+    pub warnings: Vec<String>,
     /// Nodes of the graph.
     pub nodes: usize,
     /// Its edges.
@@ -74,6 +76,7 @@ impl FleetOpenReport {
             scale: opened.scale,
             gradient_bytes: opened.gradients.value.map(foretrain_core::Bytes::get),
             gradients_how: opened.gradients.how.clone(),
+            warnings: opened.warnings.clone(),
             nodes: opened.graph.node_count(),
             edges: opened.graph.edges().len(),
         }

@@ -31,7 +31,7 @@ pub fn fleet_open(opened: &Opened, style: TextStyle) -> String {
     let timed = match opened.scale {
         None => "by the characterisation".to_owned(),
         Some(scale) => format!(
-            "{} times the characterisation's, so that the whole step, its exchange not hidden, takes the measured time",
+            "{} times the characterisation's, so that the whole step, its exchange not hidden, takes the row's step time (measured or estimated: the table does not say)",
             significant(scale, 4)
         ),
     };
@@ -40,5 +40,8 @@ pub fn fleet_open(opened: &Opened, style: TextStyle) -> String {
     let size =
         gradients.value.map_or_else(|| "unknown".to_owned(), |bytes: Bytes| bytes.to_string());
     sheet.field("gradients", &format!("{size}, {}", gradients.how));
+    for warning in &opened.warnings {
+        sheet.warning(warning);
+    }
     sheet.finish()
 }

@@ -16,7 +16,7 @@ use foretrain::predict::jobs::{
 use foretrain::report::json::{self, FleetFeaturesReport};
 use foretrain::report::text;
 
-use self::subject::{Subject, subject_of};
+use self::subject::{Subject, no_model, subject_of};
 use crate::commands::hardware::catalogue;
 use crate::commands::{Answer, models};
 use crate::failure::Result;
@@ -45,7 +45,8 @@ pub(crate) struct Known {
     pub(crate) sequence: Option<u64>,
     pub(crate) target: Option<u64>,
     pub(crate) optimiser: Optimiser,
-    pub(crate) precision: Precision,
+    /// Of models; recordings have theirs.
+    pub(crate) precision: Option<Precision>,
     pub(crate) steps: Option<u64>,
     pub(crate) name: Option<String>,
     pub(crate) model: Option<String>,
@@ -128,13 +129,13 @@ fn features(
         sequence: known.sequence,
         target: known.target,
         optimiser: known.optimiser,
-        precision: known.precision,
+        precision: known.precision.unwrap_or(Precision::BF16),
         steps: known.steps,
         on,
     };
     match subject_of(subject)? {
         Subject::Model => {
-            let model = models::load(subject)?;
+            let model = models::load(subject).map_err(|error| no_model(subject, error))?;
             let id = known.name.clone().unwrap_or_else(|| model.name.clone());
             return Ok(of_model(&model, &Asked { id, ..asked })?);
         }
@@ -174,6 +175,7 @@ fn refuse_of_models(known: &Known, on: Option<&Cluster>, subject: &str) -> Resul
         ("--sequence", known.sequence.is_some()),
         ("--target-sequence", known.target.is_some()),
         ("--on", on.is_some()),
+        ("--precision", known.precision.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(InputError::new(format!("{option} is of no use to a recording"))

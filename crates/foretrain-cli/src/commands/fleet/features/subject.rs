@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use foretrain::core::{InputError, Result as Read};
-use foretrain::ingest::{FileKind, TraceFile, discover};
+use foretrain::ingest::{FileKind, TraceFile, discover, kind_of};
 use foretrain::workload::named as named_model;
 
 pub(super) enum Subject {
@@ -25,6 +25,7 @@ pub(super) fn subject_of(named: &str) -> Read<Subject> {
     }
     let files = match discover(&[path.to_path_buf()]) {
         Ok((files, _)) => files,
+        Err(error) if path.is_file() && is_of_another_tool(path) => return Err(error),
         // No file of traces: what it is else is tried next. A directory that happens to bear a model's
         // name does not hide the model.
         Err(_) if path.is_file() || named_model(named).is_ok() => return Ok(Subject::Model),
@@ -36,6 +37,28 @@ pub(super) fn subject_of(named: &str) -> Read<Subject> {
         return Ok(Subject::Recording);
     }
     if path.is_file() { Ok(Subject::Model) } else { executions(&files, path) }
+}
+
+/// Whether a file is known for what neither records a step nor describes a model.
+fn is_of_another_tool(path: &Path) -> bool {
+    let known = |kind| matches!(kind, FileKind::ForeignTimeline { .. } | FileKind::CollectiveLog);
+    kind_of(path).is_ok_and(known)
+}
+
+/// Why a file is no model: what it is, where it does not even have the ending of one.
+pub(super) fn no_model(named: &str, error: InputError) -> InputError {
+    let path = Path::new(named);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_meant = matches!(ending, "json" | "toml" | "onnx");
+    match kind_of(path) {
+        Ok(FileKind::NotATrace { why }) if !is_meant => {
+            InputError::new(format!("this is {why}, neither a recording nor a model"))
+                .in_file(path)
+                .hint("recordings are profiler traces, Chakra files or saved graphs, also packed")
+                .hint("models are a config.json, TOML, ONNX or an execution trace, or a name")
+        }
+        _ => error,
+    }
 }
 
 fn executions(files: &[TraceFile], place: &Path) -> Read<Subject> {
