@@ -18,8 +18,8 @@ use crate::recording::Recording;
 use crate::replay::{marked_step, run, step_marks};
 
 pub use communication::{CollectiveRow, Communication};
-pub(crate) use device::activity;
 pub use device::{Activity, DeviceActivity};
+pub(crate) use device::{activity, covered};
 pub use ranks::{RankAmongOthers, RankRelation, Together};
 pub use steps::{StepPattern, StepTime, StepTimes};
 

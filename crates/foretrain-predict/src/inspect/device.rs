@@ -136,6 +136,11 @@ fn total(list: &[(Nanos, Nanos)]) -> Nanos {
     list.iter().map(|(start, end)| *end - *start).sum()
 }
 
+/// How long any of the intervals lasts.
+pub(crate) fn covered(list: Intervals) -> Nanos {
+    total(&union(list))
+}
+
 /// Sorted and disjoint intervals that cover the same time.
 fn union(mut list: Intervals) -> Intervals {
     list.sort_unstable();

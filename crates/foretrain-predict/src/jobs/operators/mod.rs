@@ -18,6 +18,7 @@ use foretrain_trace::{Category, Trace};
 use rustc_hash::FxHashSet;
 
 use crate::described::is_view;
+use crate::inspect::covered;
 use crate::jobs::figure::Tally;
 use crate::recording::Recording;
 
@@ -77,17 +78,7 @@ fn device_time(recording: &Recording, step: &Step) -> Nanos {
     let trace = &recording.trace;
     let rows =
         recording.index.device_rows().filter(|&row| begins_in(launched_at(recording, row), step));
-    let mut spans: Vec<(Nanos, Nanos)> =
-        rows.map(|row| (trace.start[row as usize], trace.end(row as usize))).collect();
-    spans.sort_unstable();
-    let (mut time, mut until) = (Nanos::ZERO, Nanos::from_nanos(i64::MIN));
-    for (start, end) in spans {
-        if end > until {
-            time += end - start.max(until);
-            until = end;
-        }
-    }
-    time
+    covered(rows.map(|row| (trace.start[row as usize], trace.end(row as usize))).collect())
 }
 
 /// When the host launched device work; when it began if that is not recorded.
