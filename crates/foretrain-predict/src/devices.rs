@@ -45,6 +45,7 @@ pub(crate) fn recorded_cluster(
 /// How compute changes from the recorded device to the target's.
 pub(crate) struct ComputeScale {
     devices: Option<(Device, Device)>,
+    /// Why the device that the times are of is not known, for people.
     unknown: Option<String>,
 }
 
@@ -66,7 +67,17 @@ impl ComputeScale {
             Some(from) => {
                 Self { devices: Some((from.clone(), target.node.device.clone())), unknown: None }
             }
-            None => Self { devices: None, unknown: Some(name.to_owned()) },
+            None if origin.is_characterised => Self {
+                devices: None,
+                unknown: Some("the step was timed on a machine that is not in the catalogue: computation keeps those times".into()),
+            },
+            None => Self {
+                devices: None,
+                unknown: Some(format!(
+                    "the recorded device is not in the catalogue ({}): computation keeps its recorded times",
+                    device_phrase(name)
+                )),
+            },
         }
     }
 
@@ -82,11 +93,8 @@ impl ComputeScale {
         evidence: &mut Vec<Evidence>,
         warnings: &mut Vec<String>,
     ) -> f64 {
-        if let Some(name) = &self.unknown {
-            warnings.push(format!(
-                "the recorded device is not in the catalogue ({}): computation keeps its recorded times",
-                device_phrase(name)
-            ));
+        if let Some(why) = &self.unknown {
+            warnings.push(why.clone());
             return 0.1;
         }
         let Some((from, to)) = &self.devices else { return 0.0 };

@@ -347,6 +347,7 @@ fn filled(job: &Job) -> u64 {
         (Field::DenseWeights, features.dense_weights.is_some()),
         (Field::EmbeddingWeights, features.embedding_weights.is_some()),
         (Field::EmbeddingTouched, features.embedding_touched.is_some()),
+        (Field::Gradients, features.gradients.is_some()),
     ];
     some.into_iter().fold(0, |bits, (field, some)| bits | u64::from(some) << field.index())
 }

@@ -98,6 +98,7 @@ impl Decoder {
             Field::EmbeddingTouched => {
                 job.features.embedding_touched = self.size(binding, cell, row);
             }
+            Field::Gradients => job.features.gradients = self.size(binding, cell, row),
             Field::Flops => {
                 job.features.flops = self.amount(binding, cell, row).map(Flops::new);
             }

@@ -211,6 +211,8 @@ pub struct Features {
     pub embedding_weights: Option<Bytes>,
     /// Embedding rows that one step touches.
     pub embedding_touched: Option<Bytes>,
+    /// Gradients of dense weights.
+    pub gradients: Option<Bytes>,
 }
 
 #[cfg(test)]

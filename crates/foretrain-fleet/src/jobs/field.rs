@@ -137,6 +137,8 @@ fields! {
     EmbeddingWeights "embedding-weights" Size ["embeddingweights", "embeddingweightbytes", "embedding"];
     /// Bytes of embedding rows that one step touches.
     EmbeddingTouched "embedding-touched" Size ["embeddingtouched", "embeddingtouchedbytes"];
+    /// Bytes of a replica's gradients of dense weights.
+    Gradients "gradients" Size ["gradients", "gradientbytes"];
 }
 
 impl Field {

@@ -34,8 +34,9 @@ pub(super) fn titled(
     let headless = asked.filter(|schema| schema.headerless.is_some()).or_else(|| {
         let stem = stem.split('.').next().unwrap_or(stem);
         let named = ALL.into_iter().find(|schema| {
-            schema.headerless.is_some_and(|h| h.titles.len() == titles.len())
-                && schema.about.ends_with(stem)
+            schema
+                .headerless
+                .is_some_and(|h| h.titles.len() == titles.len() && h.file == Some(stem))
         });
         named.or_else(|| Schema::of_row(text.first()))
     });

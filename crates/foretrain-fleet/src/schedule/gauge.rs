@@ -6,7 +6,6 @@ use super::cluster::Cluster;
 use super::fragments::Fragments;
 use super::job::{Job, JobId};
 use super::occupancy::Occupancy;
-use super::placement::Placement;
 
 /// Integrals over the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -123,17 +122,17 @@ impl Gauge {
         self.now = self.now.max(to);
     }
 
-    /// Notes what has changed on the GPUs of a placement.
+    /// Notes what has changed on GPUs.
     ///
     /// `working` is how much of each of its GPUs a job computes on, nothing while it starts up.
     pub(super) fn settle(
         &mut self,
         occupancy: &Occupancy,
         cluster: &Cluster,
-        at: &Placement,
+        gpus: &[u32],
         working: &dyn Fn(JobId) -> f64,
     ) {
-        for &gpu in &at.gpus {
+        for &gpu in gpus {
             let (state, kind) = (occupancy.gpu(gpu), cluster.kind_of(gpu));
             let sum: f64 = state.tenants.iter().map(|id| working(*id)).sum();
             let utilisation = sum.clamp(0.0, 1.0);

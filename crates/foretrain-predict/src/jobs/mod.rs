@@ -77,7 +77,7 @@ impl Asked<'_> {
         let class = self.class(&cnodes, read.replica_size);
         self.check(&class, &cnodes)?;
         let read = respread(read, &class, &cnodes);
-        let Weights { dense, embedding, touched } =
+        let Weights { gradients, dense, embedding, touched } =
             Weights::new(read.gradients, read.tables, self.optimiser);
         let source = origin.as_str();
         Ok(JobFeatures {
@@ -94,6 +94,7 @@ impl Asked<'_> {
             dense_weights: dense,
             embedding_weights: embedding,
             embedding_touched: touched,
+            gradients,
             steps: self.steps(),
             step_time: read.step_time,
             utilisation: read.utilisation,

@@ -59,6 +59,8 @@ pub struct JobFeatures {
     pub embedding_weights: Figure<Bytes>,
     /// Embedding rows that a step looks up.
     pub embedding_touched: Figure<Bytes>,
+    /// Gradients of dense weights.
+    pub gradients: Figure<Bytes>,
     /// Steps that the job runs.
     pub steps: Figure<u64>,
     /// How long a step takes.
@@ -155,6 +157,7 @@ impl JobFeatures {
                 bytes("embedding_touched_bytes", &self.embedding_touched),
                 &self.embedding_touched.how,
             ),
+            (bytes("gradient_bytes", &self.gradients), &self.gradients.how),
             (("gpus", cnodes, self.cnodes.basis), &self.cnodes.how),
             (("steps", self.steps.value.map(|n| n as f64), self.steps.basis), &self.steps.how),
             (
@@ -205,6 +208,7 @@ impl JobFeatures {
             dense_weights: self.dense_weights.value,
             embedding_weights: self.embedding_weights.value,
             embedding_touched: self.embedding_touched.value,
+            gradients: self.gradients.value,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Weights with the optimiser's state, of a recording.
+//! Gradients, and weights with the optimiser's state, of a recording.
 
 use foretrain_core::Bytes;
 use foretrain_plan::Optimiser;
@@ -6,8 +6,10 @@ use foretrain_plan::Optimiser;
 use super::figure::{Basis, Figure};
 use super::operators::Tables;
 
-/// Dense weights and embedding tables, each with the optimiser's state, and rows that are looked up.
+/// Gradients of dense weights; dense weights and embedding tables, each with the optimiser's state;
+/// and rows that are looked up.
 pub(super) struct Weights {
+    pub(super) gradients: Figure<Bytes>,
     pub(super) dense: Figure<Bytes>,
     pub(super) embedding: Figure<Bytes>,
     pub(super) touched: Figure<Bytes>,
@@ -33,7 +35,8 @@ impl Weights {
             _ => Figure::missing("tables in one flat tensor do not tell how wide their rows are"),
         };
         Self {
-            dense: with_state(dense, optimiser),
+            dense: with_state(dense.clone(), optimiser),
+            gradients: dense,
             embedding: with_state(table, optimiser),
             touched,
         }
@@ -43,7 +46,8 @@ impl Weights {
         let none =
             |what: &str| Figure::missing(format!("no look-up in an embedding table, so {what}"));
         Self {
-            dense: with_state(gradients, optimiser),
+            dense: with_state(gradients.clone(), optimiser),
+            gradients,
             embedding: none("no table is told apart"),
             touched: none("no rows are known"),
         }
@@ -77,6 +81,7 @@ mod tests {
         let tables = Tables { count: 2, flat: 0, bytes: 600, touched: 8 };
         let of = |bytes| Figure::new(Bytes::new(bytes), Basis::Measured, "gradients");
         let dense = Weights::new(of(1000), tables, Optimiser::Momentum);
+        assert_eq!(dense.gradients.value, Some(Bytes::new(400)));
         assert_eq!(dense.dense.value, Some(Bytes::new(800)));
         assert_eq!(dense.embedding.value, Some(Bytes::new(1200)));
         assert_eq!(dense.touched.value, Some(Bytes::new(8)));

@@ -8,11 +8,12 @@ use foretrain_cost::interference::{DeviceLimits, OverlapModel};
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
-use super::contention::contention_evidence;
 use super::cost::Machines;
 use super::links::{Transfer, alone};
 use super::noise::Noise;
-use super::notes::{describe_base, role_evidence, warn_about_communication};
+use super::notes::{
+    describe_base, role_evidence, synchronisation_evidence, warn_about_communication,
+};
 use super::origin::Origin;
 use super::ranks::{Class, Ranks};
 use super::simulate::Simulated;
@@ -265,51 +266,6 @@ impl<'a> Base<'a> {
         }
         evidence
     }
-}
-
-/// What built gradient synchronisation rests on.
-fn synchronisation_evidence(
-    cluster: &Cluster,
-    lead: &Class,
-    options: &PredictOptions,
-    when: &str,
-) -> Vec<Evidence> {
-    const WHAT: &str = "gradient synchronisation";
-    let (times, spread) = match &cluster.collectives {
-        Some(_) => ("times from the cluster's calibration", 0.1),
-        None => ("times from uncalibrated priors", 0.3),
-    };
-    let mut evidence = Vec::new();
-    match &options.strategy {
-        None => {
-            let what = format!("DDP buckets in ready order{when}, all-reduce {times}");
-            evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));
-            if let Some(bytes) = options.buffer_bytes {
-                let what = format!("{bytes} as given, before every forward pass");
-                let broadcast = "broadcast of buffers";
-                evidence.push(Evidence::new(EvidenceKind::Measured, broadcast, what, 0.0));
-            }
-        }
-        Some(strategy) => {
-            let (place, times) = match lead.layout.synchronises() {
-                true => (
-                    " in place of what was recorded",
-                    "collectives as much off the model as those were, in the median",
-                ),
-                false => ("", times),
-            };
-            let what = format!("{}{place}; {times}", strategy.text());
-            evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));
-            if let Some(primitives) = &options.primitives {
-                let what = "summing and encoding gradients";
-                let source = primitives.source.clone();
-                evidence.push(Evidence::new(EvidenceKind::Calibrated, what, source, 0.1));
-            }
-        }
-    }
-    evidence.push(options.bucket_copies.evidence(cluster));
-    evidence.extend(contention_evidence(cluster, options.cores));
-    evidence
 }
 
 /// Notes for every transfer how long it would have taken without others on the same links.

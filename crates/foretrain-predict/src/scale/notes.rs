@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use foretrain_core::{Evidence, EvidenceKind, Nanos};
 use foretrain_graph::StepGraph;
+use foretrain_hardware::Cluster;
 use foretrain_rewrite::{CollectiveNode, collectives};
 
+use super::PredictOptions;
+use super::contention::contention_evidence;
 use super::layout::Layout;
 use super::origin::{ONE_STEP_SPREAD, Origin};
+use super::ranks::Class;
 use crate::answer::SizePrediction;
 use crate::breakdown::Owner;
 use crate::roles::Role;
@@ -127,4 +131,49 @@ pub(crate) fn warn_about_answer(sizes: &[SizePrediction], warnings: &mut Vec<Str
     if sizes.iter().any(|s| !s.converged) {
         warnings.push("simulated step times had not settled; the last one is shown".into());
     }
+}
+
+/// What built gradient synchronisation rests on.
+pub(super) fn synchronisation_evidence(
+    cluster: &Cluster,
+    lead: &Class,
+    options: &PredictOptions,
+    when: &str,
+) -> Vec<Evidence> {
+    const WHAT: &str = "gradient synchronisation";
+    let (times, spread) = match &cluster.collectives {
+        Some(_) => ("times from the cluster's calibration", 0.1),
+        None => ("times from uncalibrated priors", 0.3),
+    };
+    let mut evidence = Vec::new();
+    match &options.strategy {
+        None => {
+            let what = format!("DDP buckets in ready order{when}, all-reduce {times}");
+            evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));
+            if let Some(bytes) = options.buffer_bytes {
+                let what = format!("{bytes} as given, before every forward pass");
+                let broadcast = "broadcast of buffers";
+                evidence.push(Evidence::new(EvidenceKind::Measured, broadcast, what, 0.0));
+            }
+        }
+        Some(strategy) => {
+            let (place, times) = match lead.layout.synchronises() {
+                true => (
+                    " in place of what was recorded",
+                    "collectives as much off the model as those were, in the median",
+                ),
+                false => ("", times),
+            };
+            let what = format!("{}{place}; {times}", strategy.text());
+            evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));
+            if let Some(primitives) = &options.primitives {
+                let what = "summing and encoding gradients";
+                let source = primitives.source.clone();
+                evidence.push(Evidence::new(EvidenceKind::Calibrated, what, source, 0.1));
+            }
+        }
+    }
+    evidence.push(options.bucket_copies.evidence(cluster));
+    evidence.extend(contention_evidence(cluster, options.cores));
+    evidence
 }

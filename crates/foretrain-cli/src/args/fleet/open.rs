@@ -32,8 +32,7 @@ pub(super) struct OpenArgs {
     /// follow from weights with its state.
     #[arg(long, value_name = "NAME", default_value = "adam", value_parser = planning::optimiser)]
     optimizer: Optimiser,
-    /// Number formats of a model that takes the place of missing features, and of weights in rows
-    /// that fleet features made of a model.
+    /// Number formats of a model that takes the place of missing features.
     #[arg(long, value_name = "TYPE", default_value = "bf16", value_parser = planning::precision)]
     precision: Precision,
     #[command(flatten)]

@@ -71,7 +71,7 @@ fn a_row_of_a_log_with_a_known_model_is_opened_by_the_model() {
     assert!(refused("d").contains("no job \"d\""), "{}", refused("d"));
 }
 
-/// Weights of a model are divided by what they were counted with.
+/// A row says its gradients, so that nobody has to say again what its weights were counted with.
 #[test]
 fn gradients_of_a_model_on_one_gpu_are_those_of_its_parameters() {
     let home = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ fn gradients_of_a_model_on_one_gpu_are_those_of_its_parameters() {
         let features = ["fleet", "features", "vgg-16", "--batch=32", &precision, &name];
         assert_eq!(run(&[&features[..], &["--append", text(&table)]].concat()).code, 0);
         let row = name.replace("--name", "--row");
-        let open = answer(&["fleet", "open", text(&table), &row, &precision, "--json"]);
+        let open = answer(&["fleet", "open", text(&table), &row, "--json"]);
         let opened: Value = serde_json::from_str(&open).unwrap();
         assert_eq!(opened["gradient_bytes"], 138_357_544_u64 * 4, "{opened}");
     }

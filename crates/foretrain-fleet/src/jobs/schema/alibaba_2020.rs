@@ -26,6 +26,7 @@ pub(super) static JOB: Schema = Schema {
         needed("end_time", Field::End, Unit::SECONDS),
     ],
     headerless: Some(Headerless {
+        file: Some("pai_job_table"),
         titles: &["job_name", "inst_id", "user", "status", "start_time", "end_time"],
         tells: |row| has_status(row, 3) && numeric(row, 4) && numeric(row, 5),
     }),
@@ -49,6 +50,7 @@ pub(super) static TASK: Schema = Schema {
         also("gpu_type", Field::GpuKind, Unit::ONE),
     ],
     headerless: Some(Headerless {
+        file: Some("pai_task_table"),
         titles: &[
             "job_name",
             "task_name",
@@ -82,6 +84,7 @@ pub(super) static INSTANCE: Schema = Schema {
         needed("machine", Field::Machine, Unit::ONE),
     ],
     headerless: Some(Headerless {
+        file: Some("pai_instance_table"),
         titles: &[
             "job_name",
             "task_name",
@@ -113,6 +116,7 @@ pub(super) static SENSOR: Schema = Schema {
         needed("avg_gpu_wrk_mem", Field::GpuMemory, Unit::GB),
     ],
     headerless: Some(Headerless {
+        file: Some("pai_sensor_table"),
         titles: &[
             "job_name",
             "task_name",
@@ -150,6 +154,7 @@ pub(super) static GROUP: Schema = Schema {
     ],
     // Five columns of text tell nothing; the file has to be named.
     headerless: Some(Headerless {
+        file: Some("pai_group_tag_table"),
         titles: &["inst_id", "user", "gpu_type_spec", "group", "workload"],
         tells: |_| false,
     }),
@@ -167,6 +172,7 @@ pub(super) static MACHINE: Schema = Schema {
         needed("cap_gpu", Field::Gpus, Unit::ONE),
     ],
     headerless: Some(Headerless {
+        file: Some("pai_machine_spec"),
         titles: &["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"],
         tells: |row| !numeric(row, 0) && (2..5).all(|column| numeric(row, column)),
     }),

@@ -20,6 +20,7 @@ pub(in crate::jobs) static FEATURES: Schema = Schema {
         also("dense_weight_bytes", Field::DenseWeights, Unit::BYTES),
         also("embedding_weight_bytes", Field::EmbeddingWeights, Unit::BYTES),
         also("embedding_touched_bytes", Field::EmbeddingTouched, Unit::BYTES),
+        also("gradient_bytes", Field::Gradients, Unit::BYTES),
         also("medium", Field::Medium, Unit::ONE),
         also("model", Field::Model, Unit::ONE),
         also("user", Field::User, Unit::ONE),

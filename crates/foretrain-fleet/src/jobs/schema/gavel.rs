@@ -35,6 +35,7 @@ pub(super) static CONTINUOUS: Schema = Schema {
     kind: Kind::Jobs,
     columns: COLUMNS,
     headerless: Some(Headerless {
+        file: None,
         titles: &[
             "job_type",
             "command",
@@ -62,6 +63,7 @@ pub(super) static PHYSICAL: Schema = Schema {
         needed("priority_weight", Field::Priority, Unit::ONE),
     ],
     headerless: Some(Headerless {
+        file: None,
         titles: &[
             "job_type",
             "command",

@@ -70,6 +70,8 @@ const fn also(title: &'static str, field: Field, unit: Unit) -> Column {
 /// How a table without a header is known.
 #[derive(Clone, Copy)]
 pub(super) struct Headerless {
+    /// The file that it is published as, without what follows the first dot.
+    pub(super) file: Option<&'static str>,
     /// Titles of all its columns in order.
     pub(super) titles: &'static [&'static str],
     /// Whether a first row looks like one of it.

@@ -38,17 +38,12 @@ impl Engine<'_> {
                 touched.push(self.progress[id as usize].at.clone());
             }
         }
-        for at in &touched {
-            self.settle(at);
-        }
         let affected = if self.setup.costs.relaunch_all {
             self.running.clone()
         } else {
             neighbours(&self.occupancy, &touched)
         };
-        for id in affected {
-            self.refresh(id);
-        }
+        self.refresh(&touched, affected);
     }
 
     /// Books what a decision changed for one job.

@@ -186,7 +186,7 @@ impl<'a> Engine<'a> {
                 }
                 Kind::Started(id) => {
                     let at = self.progress[id as usize].at.clone();
-                    self.settle(&at);
+                    self.settle(&at.gpus);
                 }
                 Kind::Node(node) => {
                     self.toggle(node, policy);
@@ -216,7 +216,7 @@ impl<'a> Engine<'a> {
         progress.count_to(self.now);
         // Rounding may leave a trifle.
         if progress.done < work * (1.0 - 1e-12) - 1e-9 {
-            self.refresh(id);
+            self.refresh(&[], [id]);
             return false;
         }
         progress.done = work;
@@ -232,8 +232,8 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// Has the gauge look at the GPUs of a placement.
-    fn settle(&mut self, at: &Placement) {
+    /// Has the gauge look at GPUs.
+    fn settle(&mut self, gpus: &[u32]) {
         let (jobs, progress, now) = (self.setup.jobs, &self.progress, self.now);
         let cluster = self.setup.cluster;
         let working = |id: JobId| {
@@ -241,7 +241,7 @@ impl<'a> Engine<'a> {
             let starts = state.starting_until > now;
             if starts { 0.0 } else { computing(&jobs[id as usize], state, cluster) }
         };
-        self.gauge.settle(&self.occupancy, cluster, at, &working);
+        self.gauge.settle(&self.occupancy, cluster, gpus, &working);
     }
 
     /// Frees a job's GPUs; those that shared them go faster.
@@ -249,10 +249,8 @@ impl<'a> Engine<'a> {
         let (cluster, job) = (self.setup.cluster, self.job(id));
         self.occupancy.remove(cluster, id, job, at);
         self.gauge.change();
-        self.settle(at);
-        for neighbour in neighbours(&self.occupancy, [at]) {
-            self.refresh(neighbour);
-        }
+        let neighbours = neighbours(&self.occupancy, [at]);
+        self.refresh(std::slice::from_ref(at), neighbours);
     }
 
     fn board_view(&mut self) -> Board<'_> {
@@ -268,12 +266,28 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Works out a running job's speed and when it next reaches a point of its work.
-    fn refresh(&mut self, id: JobId) {
+    /// Works out the speeds of jobs, and has the gauge look at their GPUs and at those that others
+    /// were given or left.
+    fn refresh(&mut self, given: &[Placement], jobs: impl IntoIterator<Item = JobId>) {
+        let mut gpus: SmallVec<[u32; 16]> =
+            given.iter().flat_map(|at| at.gpus.iter().copied()).collect();
+        for id in jobs {
+            if self.pace(id) {
+                // All of them go at the pace of the slowest, those that it shares with nobody too.
+                gpus.extend_from_slice(&self.progress[id as usize].at.gpus);
+            }
+        }
+        gpus.sort_unstable();
+        gpus.dedup();
+        self.settle(&gpus);
+    }
+
+    /// Works out a job's speed and when it next reaches a point of its work. Whether it runs.
+    fn pace(&mut self, id: JobId) -> bool {
         let job = self.job(id);
         let progress = &mut self.progress[id as usize];
         if progress.phase != Phase::Running {
-            return;
+            return false;
         }
         progress.count_to(self.now);
         let others = (self.setup.jobs, self.setup.interference);
@@ -286,9 +300,7 @@ impl<'a> Engine<'a> {
         if let Some(time) = progress.reaches(target) {
             self.events.push(Reverse((time, Kind::Point(id, progress.version))));
         }
-        // All of its GPUs go at the pace of the slowest, those that it shares with nobody too.
-        let at = progress.at.clone();
-        self.settle(&at);
+        true
     }
 
     fn outcome(mut self, policy: &dyn Policy, ending: Ending) -> Outcome {

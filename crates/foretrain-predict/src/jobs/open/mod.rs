@@ -16,8 +16,7 @@ use foretrain_plan::{Optimiser, Precision};
 
 use super::exchange::gradients;
 use super::figure::{Basis, Figure};
-use super::model::with_state;
-use super::{Asked, Origin, of_model};
+use super::{Asked, of_model};
 
 /// On which terms rows are opened.
 #[derive(Clone, Debug)]
@@ -161,16 +160,13 @@ fn complete(job: &Job, terms: &Terms) -> Result<(Job, Option<String>)> {
     };
     let row = of_model(&model, &asked)?;
     let features = filled(&job.features, &row.features());
-    let no_weights = job.features.dense_weights.is_none();
-    let mut job = Job { features, ..job.clone() };
-    if no_weights {
-        job.queue = Origin::Model.as_str().into();
-    }
-    Ok((job, Some(model.name)))
+    Ok((Job { features, ..job.clone() }, Some(model.name)))
 }
 
 /// What a row holds, and for the rest what a model has.
 fn filled(row: &Features, model: &Features) -> Features {
+    // Weights of the row tell more of its gradients than a model does.
+    let gradients = if row.dense_weights.is_some() { None } else { model.gradients };
     let counts = if row.traffic.is_some() { row.traffic_counts } else { model.traffic_counts };
     Features {
         class: row.class.or(model.class),
@@ -184,6 +180,7 @@ fn filled(row: &Features, model: &Features) -> Features {
         dense_weights: row.dense_weights.or(model.dense_weights),
         embedding_weights: row.embedding_weights.or(model.embedding_weights),
         embedding_touched: row.embedding_touched.or(model.embedding_touched),
+        gradients: row.gradients.or(gradients),
     }
 }
 
@@ -203,7 +200,7 @@ fn refused(job: &Job, refusal: Refusal) -> InputError {
     }
 }
 
-/// Gradients by what is exchanged; of a job on one GPU by its weights.
+/// Gradients by what is exchanged; of a job on one GPU as its row says, else by its weights.
 fn found_gradients(job: &Job, work: &Work, terms: &Terms) -> Figure<Bytes> {
     if let Some(bytes) =
         gradients(work.class, work.cnodes, work.traffic).filter(|bytes| *bytes > Bytes::ZERO)
@@ -212,30 +209,19 @@ fn found_gradients(job: &Job, work: &Work, terms: &Terms) -> Figure<Bytes> {
             format!("by the weight traffic of {} over {} cNodes", work.class.name(), work.cnodes);
         return Figure::new(bytes, Basis::Inferred, how);
     }
-    let Some(weights) = work.dense_weights.filter(|bytes| *bytes > Bytes::ZERO) else {
+    let some = |bytes: &Bytes| *bytes > Bytes::ZERO;
+    if let Some(bytes) = job.features.gradients.filter(some) {
+        return Figure::new(bytes, Basis::Given, "as the row says");
+    }
+    let Some(weights) = work.dense_weights.filter(some) else {
         return Figure::missing(
             "neither traffic nor weights tell them: give predict --gradient-bytes",
         );
     };
-    let (per_gradient, how) = if is_of_model(job) {
-        // As fleet features counts weights of models.
-        let (weight, state) = with_state(terms.precision, terms.optimiser);
-        let gradient = terms.precision.gradients;
-        let per = weight as f64 / gradient.bytes_of(1) as f64;
-        (per, format!("by dense weights of {state}; gradients in {}", gradient.as_str()))
-    } else {
-        let copies = 1 + terms.optimiser.moments();
-        let optimiser = terms.optimiser.as_str();
-        let how = format!("dense weights over {copies}: weights and the moments of {optimiser}");
-        (copies as f64, how)
-    };
-    Figure::new(Bytes::from_f64(weights.as_f64() / per_gradient), Basis::Assumed, how)
-}
-
-/// Whether the row is of a model's description, as the column `source` says, which tables in general
-/// take for a queue. What a model adds to a row of a log is of a model too.
-fn is_of_model(job: &Job) -> bool {
-    job.queue == Origin::Model.as_str()
+    let copies = 1 + terms.optimiser.moments();
+    let optimiser = terms.optimiser.as_str();
+    let how = format!("dense weights over {copies}: weights and the moments of {optimiser}");
+    Figure::new(Bytes::from_f64(weights.as_f64() / copies as f64), Basis::Assumed, how)
 }
 
 #[cfg(test)]

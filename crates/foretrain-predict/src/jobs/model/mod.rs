@@ -1,5 +1,7 @@
 //! What the description of a model tells of a job that trains it.
 
+mod input;
+
 use foretrain_core::words::counted;
 use foretrain_core::{Bytes, DType, Flops, InputError, Result};
 use foretrain_cost::kernels::{KernelModel, Operation};
@@ -7,12 +9,13 @@ use foretrain_fleet::jobs::Class;
 use foretrain_plan::lower::{Slice, Work, lower};
 use foretrain_plan::times::{Machine, Part};
 use foretrain_plan::{Answer, Job, Layout, Optimiser, Precision, Software, Training, Wish};
-use foretrain_workload::model::{Model, Op, OpKind, Sample};
+use foretrain_workload::model::{Model, OpKind, Sample};
 
 use super::Asked;
 use super::exchange::{Exchanged, traffic};
 use super::figure::{Basis, Figure};
 use super::row::{JobFeatures, Origin};
+use input::input;
 
 /// The row of a job that trains a model on whole replicas.
 ///
@@ -112,6 +115,14 @@ pub fn of_model(model: &Model, asked: &Asked<'_>) -> Result<JobFeatures> {
         embedding_touched: of_table(
             Bytes::new(precision.weights.bytes_of(tables.touched)),
             "rows looked up by a step, each time anew",
+        ),
+        gradients: Figure::new(
+            exchanged.dense,
+            Basis::Model,
+            format!(
+                "of weights other than of embedding tables, in {}",
+                precision.gradients.as_str()
+            ),
         ),
         steps: asked.steps(),
         step_time: alone.map_or_else(
@@ -217,7 +228,7 @@ fn update(parameters: u64, training: &Training) -> Bytes {
 }
 
 /// Bytes per parameter of weights and the optimiser's state, and of what they consist.
-pub(super) fn with_state(precision: Precision, optimiser: Optimiser) -> (u64, String) {
+fn with_state(precision: Precision, optimiser: Optimiser) -> (u64, String) {
     let Precision { weights, master, moments, .. } = precision;
     let count = optimiser.moments();
     let bytes = |dtype: DType| dtype.bytes_of(1);
@@ -266,63 +277,6 @@ fn sized(model: &Model, training: &Training) -> Sample {
         Sample::Tokens { longest, .. } => Sample::Tokens { default: training.sequence, longest },
         Sample::Pair { .. } => Sample::Pair { source: training.sequence, target: training.target },
         Sample::Fixed => Sample::Fixed,
-    }
-}
-
-/// Token ids and look-ups are 8-byte integers, other data 4-byte floats, as PyTorch's loaders give
-/// them. Labels count where they are as long as the sample.
-fn input(model: &Model, training: &Training) -> Figure<Bytes> {
-    const ID: u64 = 8;
-    let samples = training.global_batch;
-    match model.sample {
-        Sample::Tokens { .. } => {
-            let bytes = Bytes::new(samples * training.sequence * 2 * ID);
-            Figure::new(bytes, Basis::Assumed, "token ids and labels of 8 B each")
-        }
-        Sample::Pair { .. } => {
-            let bytes = Bytes::new(samples * (training.sequence + 2 * training.target) * ID);
-            Figure::new(bytes, Basis::Assumed, "ids of source and target, and labels, of 8 B each")
-        }
-        Sample::Fixed => {
-            let first = model.blocks.first().and_then(|block| {
-                let op = block
-                    .layer
-                    .ops
-                    .iter()
-                    .find(|op| !matches!(op.kind, OpKind::Embedding { .. }))?;
-                Some(model.sample.positions(block.layer.tokens, None) * numbers_in(op)?)
-            });
-            let ids = Tables::of(model, training).lookups;
-            match (first, ids) {
-                (None, 0) => Figure::missing("the description does not tell how large a sample is"),
-                (first, ids) => {
-                    let bytes = samples * first.unwrap_or(0) * 4 + ids * ID;
-                    let how = "what the first operation reads, in f32; look-ups of 8 B each";
-                    Figure::new(Bytes::new(bytes), Basis::Model, how)
-                }
-            }
-        }
-    }
-}
-
-/// Numbers that an operation reads per position.
-fn numbers_in(op: &Op) -> Option<u64> {
-    match &op.kind {
-        OpKind::Convolution(shape) => {
-            let along = |size: u64, kernel: u64, padding: Option<u64>| match padding {
-                // What the filter passes over, zeros around left out.
-                Some(padding) => ((size - 1) * shape.stride + shape.dilation * (kernel - 1) + 1)
-                    .saturating_sub(2 * padding),
-                None => size * shape.stride,
-            };
-            let rows = along(shape.size.0, shape.kernel.0, shape.padding.map(|p| p.0));
-            let columns = along(shape.size.1, shape.kernel.1, shape.padding.map(|p| p.1));
-            Some(shape.inputs * rows * columns)
-        }
-        OpKind::Linear { inputs, .. } => Some(*inputs),
-        OpKind::Recurrent { inputs, steps, .. } => Some(inputs * steps),
-        OpKind::Norm { width, .. } | OpKind::Elementwise { width, .. } => Some(*width),
-        _ => None,
     }
 }
 
