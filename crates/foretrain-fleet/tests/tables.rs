@@ -272,6 +272,68 @@ fn json_that_ends_between_objects_or_holds_other_text_is_said_to() {
     assert_eq!(found(format!("{}\n\"lost\"\n{}\nend", three[0], three[1])), (2, false, 2));
 }
 
+/// One that is never closed swallows the rows after it.
+#[test]
+fn a_quote_that_is_not_closed_is_said_to_be() {
+    let cut = |text: &str| read(text).1.cut;
+    let titles = "job_id,submit_s,gpus,user\n";
+    let open = format!("{titles}a,1,8,u\nb,2,\"8,u\nc,3,8,u\n");
+    assert!(cut(&open).is_some_and(|why| why.contains("line 3")), "{:?}", cut(&open));
+    for closed in ["a,1,8,\"two\nlines\"\n", "a,1,8,5\" disk\n", "a,1,8,\"a \"\"b\"\"\nc\"\n"] {
+        assert_eq!(cut(&format!("{titles}{closed}")), None, "{closed}");
+    }
+}
+
+/// As Python writes numbers that are none.
+#[test]
+fn words_for_no_number_cost_a_json_object_their_values_only() {
+    let (jobs, read) = read(
+        "{\"job_id\":\"a NaN\",\"submit_s\":1,\"gpus\":NaN,\"duration_s\":-Infinity}\n\
+         {\"job_id\":\"b\",\"submit_s\":2,\"gpus\":8,\"duration_s\":60}\n\
+         {\"job_id\":\"c\",\"submit_s\":Nan,\"gpus\":8,\"duration_s\":60}\n",
+    );
+    let found: Vec<_> = jobs.iter().map(|job| (job.id.as_str(), job.gpus)).collect();
+    assert_eq!(found, [("a NaN", None), ("b", Some(8.0))]);
+    assert_eq!((read.faults.count(Fault::Unreadable), read.faults.count(Fault::BrokenRow)), (1, 1));
+    assert_eq!((read.rows, read.given), (3, 2));
+}
+
+/// Between attempts a job holds nothing.
+#[test]
+fn attempts_hold_gpus_for_as_long_as_they_ran() {
+    let attempt = |start: &str, end: &str, machine: &str, gpus: &str| {
+        format!(
+            "{{\"start_time\":{start},\"end_time\":{end},\"detail\":[{{\"ip\":\"{machine}\",\"gpus\":[{gpus}]}}]}}"
+        )
+    };
+    let job = |attempts: &[String]| {
+        let text = format!(
+            "[{{\"status\":\"Pass\",\"vc\":\"v\",\"jobid\":\"a\",\"attempts\":[{}],\"submitted_time\":\"2017-10-01 00:00:00\",\"user\":\"u\"}}]",
+            attempts.join(",")
+        );
+        let (mut jobs, read) = read(&text);
+        (jobs.remove(0), read.faults.count(Fault::AttemptEndUnknown))
+    };
+    let time = |day: u32, hour: u32| format!("\"2017-10-{day:02} {hour:02}:00:00\"");
+    let first = attempt(&time(1, 0), &time(1, 1), "m1", "\"gpu0\",\"gpu1\"");
+    let last = attempt(&time(3, 0), &time(3, 1), "m2", "\"gpu0\",\"gpu1\",\"gpu2\",\"gpu3\"");
+    let (twice, faults) = job(&[first.clone(), last.clone()]);
+    assert_eq!((twice.run_time(), faults), (Some(Nanos::from_millis(7_200_000)), 0));
+    assert_eq!(twice.gpu_seconds(), Some(6.0 * 3600.0));
+    let held: Vec<_> =
+        twice.holdings().map(|held| (held.gpus, &*held.placements[0].machine)).collect();
+    assert_eq!(held, [(2.0, "m1"), (4.0, "m2")]);
+    let (once, _) = job(std::slice::from_ref(&last));
+    assert_eq!((once.attempts.len(), once.gpu_seconds()), (0, Some(4.0 * 3600.0)));
+    let open = attempt(&time(1, 0), "null", "m1", "\"gpu0\"");
+    let (lost, faults) = job(&[open, last]);
+    assert_eq!((lost.gpu_seconds(), faults, lost.holdings().count()), (Some(4.0 * 3600.0), 1, 1));
+    let going = attempt(&time(3, 0), "\"None\"", "m2", "\"gpu0\"");
+    let (going, faults) = job(&[first, going]);
+    assert_eq!((going.gpu_seconds(), faults), (None, 0));
+    assert_eq!(going.holdings().map(|held| held.end.is_some()).collect::<Vec<_>>(), [true, false]);
+}
+
 #[test]
 fn hints_take_units_of_titles_and_are_given_once() {
     let open = |hints: &[&str]| {

@@ -122,8 +122,8 @@ impl Decoder {
             }
             Field::Machine => placements(cell, job),
             Field::Attempts => {
-                if !philly::read_attempts(cell, job) {
-                    self.meet(Fault::Unreadable, row, &cell[..cell.len().min(60)]);
+                if let Some(fault) = philly::read_attempts(cell, job) {
+                    self.meet(fault, row, &cell[..cell.len().min(60)]);
                 }
                 self.unzoned += u64::from(job.start.is_some()) + u64::from(job.end.is_some());
             }

@@ -37,6 +37,7 @@ faults! {
     EndUnknown Dropped "end-unknown" "end unknown: 0, a negative or an absurd number in its place; no duration is computed from it";
     StartUnknown Dropped "start-unknown" "start unknown: 0, a negative or an absurd number in its place";
     SubmitUnknown Dropped "submit-unknown" "submission unknown: 0 among dates, a negative or an absurd number in its place";
+    AttemptEndUnknown Dropped "attempt-end-unknown" "attempt before the last without an end: how long it held GPUs is not known";
     EndBeforeStart Dropped "end-before-start" "end before start: the end is left out";
     StartBeforeSubmit Dropped "start-before-submit" "start before submission: no wait is computed";
     NegativeSpan Dropped "negative-time" "negative length of time, left out";

@@ -78,6 +78,43 @@ pub struct Placement {
     pub gpus: Option<u32>,
 }
 
+/// One of several attempts to run a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// When it began.
+    pub start: Option<Nanos>,
+    /// When it ended.
+    pub end: Option<Nanos>,
+    /// Where it ran.
+    pub placements: Vec<Placement>,
+}
+
+impl Attempt {
+    /// How long it ran.
+    pub fn run_time(&self) -> Option<Nanos> {
+        Some((self.end? - self.start?).clamp_positive())
+    }
+
+    /// GPUs that it held, if the table says it.
+    pub fn gpus(&self) -> Option<f64> {
+        let known = self.placements.iter().filter_map(|placed| placed.gpus).map(f64::from);
+        known.reduce(|a, b| a + b)
+    }
+}
+
+/// GPUs that a job held for a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Holding<'a> {
+    /// From when.
+    pub start: Nanos,
+    /// Until when, if that is known.
+    pub end: Option<Nanos>,
+    /// How many.
+    pub gpus: f64,
+    /// Where.
+    pub placements: &'a [Placement],
+}
+
 /// One row of a table: a job, or what belongs to one (a pod, a machine).
 ///
 /// What a table does not say, or says impossibly, is `None` (or empty text); what was impossible is
@@ -113,6 +150,9 @@ pub struct Job {
     pub gpu_kind: String,
     /// Machines it ran on.
     pub placements: Vec<Placement>,
+    /// Attempts to run it, where the table lists several: it did not hold its GPUs in between. The
+    /// job begins with the first and ends with the last, whose placements are the job's.
+    pub attempts: Vec<Attempt>,
     /// Who submitted it.
     pub user: String,
     /// Queue, virtual cluster or cluster.
@@ -144,8 +184,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// How long it ran: from start to end where the table has both, else as it says.
+    /// How long it ran: from start to end where the table has both, else as it says. Of several
+    /// attempts the sum; those before the last that do not say when they ended count nothing.
     pub fn run_time(&self) -> Option<Nanos> {
+        if let Some(last) = self.attempts.last() {
+            last.run_time()?;
+            return Some(self.attempts.iter().filter_map(Attempt::run_time).sum());
+        }
         match (self.start, self.end) {
             (Some(start), Some(end)) => Some(end - start),
             _ => self.duration,
@@ -181,19 +226,53 @@ impl Job {
         }
     }
 
+    /// The GPUs that it held, each time that it ran. Nothing where their number is not known.
+    pub fn holdings(&self) -> impl Iterator<Item = Holding<'_>> {
+        let last = self.attempts.len().saturating_sub(1);
+        let attempts = self.attempts.iter().enumerate().filter_map(move |(number, attempt)| {
+            // An attempt that another followed did not go on.
+            let known = attempt.end.is_some() || number == last;
+            let gpus = attempt.gpus().or(self.gpus)?;
+            let (start, end) = (attempt.start.filter(|_| known)?, attempt.end);
+            Some(Holding { start, end, gpus, placements: &attempt.placements })
+        });
+        let once = || {
+            let (start, end) = match self.occupied() {
+                Some((start, end)) => (start, Some(end)),
+                None => (self.start?, None),
+            };
+            Some(Holding { start, end, gpus: self.gpus?, placements: &self.placements })
+        };
+        attempts.chain(self.attempts.is_empty().then(once).flatten())
+    }
+
+    /// GPUs times how long they were held, in GPU-seconds, where both are known.
+    pub fn gpu_seconds(&self) -> Option<f64> {
+        let run = self.run_time()?;
+        if self.attempts.is_empty() {
+            return Some(run.secs_f64() * self.gpus?);
+        }
+        let each = self.attempts.iter().filter_map(|attempt| {
+            Some(attempt.run_time()?.secs_f64() * attempt.gpus().or(self.gpus)?)
+        });
+        Some(each.sum())
+    }
+
     /// Empties the row and keeps its memory.
     pub(super) fn clear(&mut self) {
-        let Self { id, alias, part, gpu_kind, placements, user, queue, model, .. } = self;
+        let Self { id, alias, part, gpu_kind, placements, attempts, user, queue, model, .. } = self;
         for text in [&mut *id, alias, part, gpu_kind, user, queue, model] {
             text.clear();
         }
         placements.clear();
+        attempts.clear();
         *self = Self {
             id: std::mem::take(id),
             alias: std::mem::take(alias),
             part: std::mem::take(part),
             gpu_kind: std::mem::take(gpu_kind),
             placements: std::mem::take(placements),
+            attempts: std::mem::take(attempts),
             user: std::mem::take(user),
             queue: std::mem::take(queue),
             model: std::mem::take(model),

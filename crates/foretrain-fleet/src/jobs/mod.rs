@@ -37,7 +37,7 @@ pub use bind::{Binding, UnitFrom};
 pub use fault::{Fault, Faults};
 pub use features::{Class, Features, Medium, TrafficCounts};
 pub use field::{ColumnHint, Dimension, Field, Unit};
-pub use job::{Job, Placement, Status};
+pub use job::{Attempt, Holding, Job, Placement, Status};
 pub use samples::Sample;
 pub use schema::{ALL as SCHEMAS, Kind, Schema};
 pub use table::{Table, TableOptions, TableRead};

@@ -221,7 +221,9 @@ impl Table {
                     return true;
                 }
                 Step::Fault(fault, place) => {
-                    read.rows += u64::from(fault != Fault::LateKey);
+                    // These are of a row that comes too.
+                    let of_a_row = matches!(fault, Fault::LateKey | Fault::Unreadable);
+                    read.rows += u64::from(!of_a_row);
                     faults.meet(fault, || place);
                 }
                 Step::End => return false,

@@ -61,7 +61,7 @@ impl Distributions {
         self.rows += 1;
         self.dated += u64::from(job.submit.is_some());
         let run = job.run_time().map(foretrain_core::Nanos::secs_f64);
-        let held = run.zip(job.gpus).map(|(run, gpus)| run * gpus);
+        let held = job.gpu_seconds();
         if let Some(run) = run {
             self.run.add(run);
         }

@@ -15,6 +15,8 @@ use crate::jobs::fault::Fault;
 pub(in crate::jobs) struct Text {
     reader: Reader<Guarded>,
     since_row: Rc<Cell<usize>>,
+    /// Whether an odd number of quotes was read.
+    odd_quotes: Rc<Cell<bool>>,
     first: ByteRecord,
     /// Why the first line cannot be read.
     broken: Option<String>,
@@ -22,16 +24,17 @@ pub(in crate::jobs) struct Text {
 
 impl Text {
     pub(super) fn new(text: Rest, beginning: &[u8]) -> Self {
-        let since_row = Rc::new(Cell::new(0));
+        let (since_row, odd_quotes) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+        let (row, odd) = (Rc::clone(&since_row), Rc::clone(&odd_quotes));
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter(beginning))
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(256 << 10)
-            .from_reader(Guarded { text, since_row: Rc::clone(&since_row) });
+            .from_reader(Guarded { text, since_row: row, odd_quotes: odd });
         let mut first = ByteRecord::new();
         let broken = reader.read_byte_record(&mut first).err().map(|error| error.to_string());
-        Self { reader, since_row, first, broken }
+        Self { reader, since_row, odd_quotes, first, broken }
     }
 
     /// The cells of the first line.
@@ -47,13 +50,13 @@ impl Text {
     /// With the first line as header.
     pub(in crate::jobs) fn headed(self) -> Box<dyn Rows> {
         let titles = self.first.iter().map(text_of).collect();
-        Box::new(Lines { text: self, titles, again: false, row: 0 })
+        Box::new(Lines { text: self, titles, again: false, row: 0, spans_lines: None })
     }
 
     /// With these titles, the first line being a row.
     pub(in crate::jobs) fn titled(self, titles: &[&str]) -> Box<dyn Rows> {
         let titles = titles.iter().map(|&title| title.to_owned()).collect();
-        Box::new(Lines { text: self, titles, again: true, row: 0 })
+        Box::new(Lines { text: self, titles, again: true, row: 0, spans_lines: None })
     }
 }
 
@@ -73,6 +76,7 @@ fn delimiter(beginning: &[u8]) -> u8 {
 struct Guarded {
     text: Rest,
     since_row: Rc<Cell<usize>>,
+    odd_quotes: Rc<Cell<bool>>,
 }
 
 impl Read for Guarded {
@@ -84,6 +88,8 @@ impl Read for Guarded {
         let count = available.len().min(buffer.len());
         buffer[..count].copy_from_slice(&available[..count]);
         self.text.consume(count);
+        let quotes = memchr::memchr_iter(b'"', &buffer[..count]).count();
+        self.odd_quotes.set(self.odd_quotes.get() ^ (quotes % 2 == 1));
         self.since_row.set(self.since_row.get() + count);
         Ok(count)
     }
@@ -95,6 +101,8 @@ struct Lines {
     /// Whether the first line is still to be given as a row.
     again: bool,
     row: u64,
+    /// Where the last row began, if it goes over several lines.
+    spans_lines: Option<u64>,
 }
 
 impl Rows for Lines {
@@ -110,18 +118,33 @@ impl Rows for Lines {
         } else {
             match self.text.reader.read_byte_record(row) {
                 Ok(true) => {}
-                Ok(false) => return Step::End,
+                Ok(false) => return self.end(),
                 Err(error) => return Step::Cut(error.to_string()),
             }
         }
         self.row += 1;
+        let line = row.position().map_or(self.row, csv::Position::line);
+        let over_lines = memchr::memchr(b'\n', row.as_slice()).is_some();
+        self.spans_lines = over_lines.then_some(line);
         if row.len() == self.titles.len() {
             return Step::Row;
         }
-        let line = row.position().map_or(self.row, csv::Position::line);
         Step::Fault(
             Fault::RaggedRow,
             format!("line {line}: {} instead of {}", counted(row.len(), "cell"), self.titles.len()),
         )
+    }
+}
+
+impl Lines {
+    /// The end of the text. Quotes come in pairs: where one is left over and the last row goes over
+    /// several lines, it has swallowed rows.
+    fn end(&mut self) -> Step {
+        match self.spans_lines.take() {
+            Some(line) if self.text.odd_quotes.get() => Step::Cut(format!(
+                "a quote in the row that begins in line {line} is not closed: the lines after it are read as part of a cell"
+            )),
+            _ => Step::End,
+        }
     }
 }

@@ -24,13 +24,14 @@ pub(super) struct Objects {
     titles: Vec<String>,
     columns: FxHashMap<String, usize>,
     ahead: VecDeque<Found>,
-    /// Key of the last object that no column exists for.
-    late: Option<String>,
+    /// What was left out of the last object, and where.
+    left_out: VecDeque<(Fault, String)>,
 }
 
 /// What is found between two objects.
 enum Found {
-    Object(Map<String, Value>),
+    /// With the line of values that were no numbers.
+    Object(Map<String, Value>, Option<String>),
     Broken(String),
     End,
     Cut(String),
@@ -46,7 +47,7 @@ impl Objects {
         while ahead.len() < FIRST && bytes < FIRST_BYTES {
             let found = splitter.next_object();
             bytes += splitter.object.len();
-            if let Found::Object(object) = &found {
+            if let Found::Object(object, _) = &found {
                 for key in object.keys() {
                     if titles.len() < MOST_KEYS && !columns.contains_key(key) {
                         columns.insert(key.clone(), titles.len());
@@ -64,16 +65,22 @@ impl Objects {
             return Err(InputError::new("no JSON object in it that could be a job")
                 .hint("give one object per line, or an array of objects"));
         }
-        Ok(Self { splitter, titles, columns, ahead, late: None })
+        Ok(Self { splitter, titles, columns, ahead, left_out: VecDeque::new() })
     }
 
     fn place(&mut self, object: Map<String, Value>, row: &mut ByteRecord) {
         let mut cells: Vec<Option<Value>> = vec![None; self.titles.len()];
+        let mut late = None;
         for (key, value) in object {
             match self.columns.get(&key) {
                 Some(&column) => cells[column] = Some(value),
-                None => self.late = Some(key),
+                None => late = Some(key),
             }
+        }
+        if let Some(key) = late {
+            let key: String = key.chars().take(80).collect();
+            let place = format!("line {}: {key:?}", self.splitter.line);
+            self.left_out.push_back((Fault::LateKey, place));
         }
         row.clear();
         for cell in cells {
@@ -92,16 +99,16 @@ impl Rows for Objects {
     }
 
     fn read(&mut self, row: &mut ByteRecord) -> Step {
-        if let Some(key) = self.late.take() {
-            let key: String = key.chars().take(80).collect();
-            return Step::Fault(Fault::LateKey, format!("line {}: {key:?}", self.splitter.line));
+        if let Some((fault, place)) = self.left_out.pop_front() {
+            return Step::Fault(fault, place);
         }
         let found = match self.ahead.pop_front() {
             Some(found) => found,
             None => self.splitter.next_object(),
         };
         match found {
-            Found::Object(object) => {
+            Found::Object(object, no_number) => {
+                self.left_out.extend(no_number.map(|place| (Fault::Unreadable, place)));
                 self.place(object, row);
                 Step::Row
             }
@@ -214,9 +221,41 @@ impl Splitter {
     }
 
     fn parsed(&self, line: u64) -> Found {
-        match serde_json::from_slice(&self.object) {
-            Ok(object) => Found::Object(object),
-            Err(error) => Found::Broken(format!("line {line}: {error}")),
-        }
+        let error = match serde_json::from_slice(&self.object) {
+            Ok(object) => return Found::Object(object, None),
+            Err(error) => error,
+        };
+        // Python writes these where a number is none; the other values of the object are good.
+        let known = nulled(&self.object).and_then(|(object, word)| {
+            let place = format!("line {line}: {word} is no number");
+            Some(Found::Object(serde_json::from_slice(&object).ok()?, Some(place)))
+        });
+        known.unwrap_or_else(|| Found::Broken(format!("line {line}: {error}")))
     }
+}
+
+/// An object with `null` for the words that stand for numbers that are none, and the first of them.
+fn nulled(object: &[u8]) -> Option<(Vec<u8>, &'static str)> {
+    const WORDS: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
+    let mut out = Vec::with_capacity(object.len());
+    let (mut string, mut escaped, mut first) = (false, false, None);
+    let mut rest = object;
+    while let Some(&byte) = rest.first() {
+        let word = WORDS.iter().find(|word| !string && rest.starts_with(word.as_bytes()));
+        if let Some(word) = word {
+            first.get_or_insert(*word);
+            out.extend_from_slice(b"null");
+            rest = &rest[word.len()..];
+            continue;
+        }
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            _ => {}
+        }
+        out.push(byte);
+        rest = &rest[1..];
+    }
+    first.map(|word| (out, word))
 }

@@ -5,9 +5,10 @@ use foretrain_core::Nanos;
 use serde::Deserialize;
 
 use super::{Kind, Schema, needed};
+use crate::jobs::fault::Fault;
 use crate::jobs::field::{Field, Unit};
 use crate::jobs::instant;
-use crate::jobs::job::{Job, Placement};
+use crate::jobs::job::{Attempt, Job, Placement};
 use crate::jobs::value;
 
 /// Jobs: JSON, with every attempt to run one.
@@ -72,7 +73,7 @@ pub(super) static SUMMARY: Schema = Schema {
 };
 
 #[derive(Deserialize)]
-struct Attempt {
+struct Logged {
     start_time: Option<String>,
     end_time: Option<String>,
     #[serde(default)]
@@ -87,9 +88,11 @@ struct Detail {
 }
 
 /// Reads a job's attempts: it runs from the first start to the last end, on the machines of its
-/// last attempt that has any. Whether all was understood.
-pub(in crate::jobs) fn read_attempts(cell: &[u8], job: &mut Job) -> bool {
-    let Ok(attempts) = serde_json::from_slice::<Vec<Attempt>>(cell) else { return false };
+/// last attempt that has any. What was not understood, or cannot be.
+pub(in crate::jobs) fn read_attempts(cell: &[u8], job: &mut Job) -> Option<Fault> {
+    let Ok(logged) = serde_json::from_slice::<Vec<Logged>>(cell) else {
+        return Some(Fault::Unreadable);
+    };
     let mut understood = true;
     let mut time = |text: &Option<String>| -> Option<Nanos> {
         let cell = value::given(text.as_deref()?.as_bytes())?;
@@ -97,27 +100,33 @@ pub(in crate::jobs) fn read_attempts(cell: &[u8], job: &mut Job) -> bool {
         understood &= read.is_some();
         read
     };
-    for attempt in &attempts {
-        let (start, end) = (time(&attempt.start_time), time(&attempt.end_time));
-        job.start = match (job.start, start) {
-            (Some(known), Some(new)) => Some(known.min(new)),
-            (known, new) => known.or(new),
-        };
-        // A job whose last attempt has no end has not ended.
-        job.end = end;
-        if attempt.detail.is_empty() {
-            continue;
-        }
-        job.placements.clear();
-        for detail in &attempt.detail {
-            let gpus = u32::try_from(detail.gpus.len()).ok();
-            job.placements.push(Placement { machine: detail.ip.clone(), gpus });
-        }
+    let placed = |detail: &Detail| Placement {
+        machine: detail.ip.clone(),
+        gpus: u32::try_from(detail.gpus.len()).ok(),
+    };
+    for one in &logged {
+        job.attempts.push(Attempt {
+            start: time(&one.start_time),
+            end: time(&one.end_time),
+            placements: one.detail.iter().map(placed).collect(),
+        });
     }
-    if !job.placements.is_empty() {
-        let gpus = job.placements.iter().filter_map(|placed| placed.gpus).map(f64::from).sum();
-        job.gpus = Some(gpus);
+    // A job whose last attempt has no end has not ended.
+    job.start = job.attempts.iter().filter_map(|attempt| attempt.start).min();
+    job.end = job.attempts.last().and_then(|last| last.end);
+    if let Some(last) = job.attempts.iter().rev().find(|attempt| !attempt.placements.is_empty()) {
+        job.placements.clone_from(&last.placements);
+        job.gpus = last.gpus();
         job.nodes = u32::try_from(job.placements.len()).ok();
     }
-    understood
+    let before = job.attempts.len().saturating_sub(1);
+    let endless = job.attempts[..before].iter().any(|a| a.start.is_some() && a.end.is_none());
+    if job.attempts.len() == 1 {
+        job.attempts.clear();
+    }
+    match (understood, endless) {
+        (false, _) => Some(Fault::Unreadable),
+        (true, true) => Some(Fault::AttemptEndUnknown),
+        (true, false) => None,
+    }
 }

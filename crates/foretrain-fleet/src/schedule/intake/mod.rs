@@ -1,17 +1,19 @@
 //! From rows of a table to jobs that can be scheduled.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foretrain_core::words::counted;
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 use foretrain_cost::interference::colocation::JobLoad;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::cluster::Cluster;
 use super::exchange::{DataParallel, Exchange};
 use super::job::{Job, Share, Stages};
 use super::slices::exists as slice_exists;
-use crate::jobs;
+use crate::jobs::{self, Status};
 use crate::utilisation::{Features, Predictor};
 
 /// Takes rows one by one and says what it could not use.
@@ -30,6 +32,8 @@ pub struct Intake<'a> {
     predicted: BTreeMap<(String, u64), Option<Predicted>>,
     /// Bytes of gradients by the name of the model.
     gradients: BTreeMap<String, Option<Bytes>>,
+    /// Hashes of ids.
+    ids: FxHashSet<u64>,
     jobs: Vec<Job>,
     used: Used,
 }
@@ -51,6 +55,10 @@ pub struct Used {
     pub other_kind: u64,
     /// Jobs that may run at other sizes than they ask for.
     pub elastic: u64,
+    /// Jobs that had not ended when the table was written.
+    pub unended: u64,
+    /// Jobs with the id of an earlier row.
+    pub repeated: u64,
 }
 
 /// What a predictor told of a job.
@@ -75,6 +83,7 @@ impl<'a> Intake<'a> {
             predictor: None,
             predicted: BTreeMap::new(),
             gradients: BTreeMap::new(),
+            ids: FxHashSet::default(),
             jobs: Vec::new(),
             used: Used::default(),
         }
@@ -124,6 +133,9 @@ impl<'a> Intake<'a> {
             for (why, count) in &used.left_out {
                 error = error.hint(format!("{count}: {why}"));
             }
+            if used.left_out.contains_key(NO_GPUS) {
+                error = error.hint("name the column with --column gpus=COLUMN");
+            }
             if used.left_out.contains_key(NO_SUBMIT) {
                 error = error.hint(
                     "name the column with --column submit=COLUMN[:UNIT]; arrivals are not made up",
@@ -148,7 +160,7 @@ impl<'a> Intake<'a> {
 
     fn job(&mut self, row: &jobs::Job) -> std::result::Result<Job, &'static str> {
         let submit = row.submit.ok_or(NO_SUBMIT)?;
-        let gpus = row.gpus.ok_or("number of GPUs not known")?;
+        let gpus = row.gpus.ok_or(NO_GPUS)?;
         if gpus <= 0.0 {
             return Err("no GPU asked for");
         }
@@ -203,6 +215,10 @@ impl<'a> Intake<'a> {
             *count += u64::from(known);
         }
         self.used.parts += u64::from(share != Share::Whole);
+        let unended = matches!(row.status, Some(Status::Running | Status::Waiting));
+        self.used.unended += u64::from(unended);
+        let repeated = !row.id.is_empty() && !self.ids.insert(FxBuildHasher.hash_one(&row.id));
+        self.used.repeated += u64::from(repeated);
         Ok(job)
     }
 
@@ -278,6 +294,8 @@ const LONGEST: Nanos = Nanos::from_millis(3_653 * 86_400_000);
 const SEVERAL_SLICES: &str =
     "several isolated slices asked for, which no one process can use together";
 /// Why rows without it are left out.
+const NO_GPUS: &str = "number of GPUs not known";
+/// Why rows without it are left out.
 const NO_SUBMIT: &str = "submission not known";
 
 /// How long a job runs, by whatever tells.
@@ -286,7 +304,11 @@ fn duration(row: &jobs::Job, gpus: f64) -> Option<Nanos> {
         let (steps, step) = (row.steps?, row.step_time?);
         Some(Nanos::from_secs_f64(steps * step.secs_f64()))
     };
-    let by_ends = || Some(row.end? - row.start?);
+    // Between attempts it did not run.
+    let by_ends = || match row.attempts.is_empty() {
+        true => Some(row.end? - row.start?),
+        false => row.run_time(),
+    };
     let by_service = || Some(Nanos::from_secs_f64(row.gpu_time?.secs_f64() / gpus));
     by_steps().or(row.duration).or_else(by_ends).or_else(by_service)
 }
@@ -298,88 +320,4 @@ fn stages(row: &jobs::Job, step: Option<Nanos>) -> Option<Stages> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::GpuKind;
-    use super::*;
-
-    fn row(id: &str, submit: i64, gpus: f64, seconds: i64) -> jobs::Job {
-        let time = |seconds: i64| Some(Nanos::from_millis(seconds * 1_000));
-        jobs::Job {
-            id: id.into(),
-            submit: time(submit),
-            gpus: Some(gpus),
-            duration: time(seconds),
-            ..jobs::Job::default()
-        }
-    }
-
-    #[test]
-    fn rows_that_cannot_be_used_are_counted() {
-        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("v100")).expect("valid");
-        let mut intake = Intake::new(&cluster);
-        intake.add(&row("a", 100, 2.0, 60));
-        intake.add(&row("b", 130, 0.25, 60));
-        intake.add(&jobs::Job { submit: None, ..row("c", 0, 1.0, 60) });
-        intake.add(&row("d", 0, 0.0, 60));
-        intake.add(&row("e", 0, 1.0, 0));
-        intake.add(&jobs::Job { duration: None, ..row("f", 0, 1.0, 0) });
-        let endless = jobs::Job {
-            steps: Some(1e12),
-            step_time: Some(Nanos::from_millis(1_000)),
-            ..row("g", 0, 1.0, 60)
-        };
-        intake.add(&endless);
-        let (jobs, used) = intake.finish().expect("two can");
-        assert_eq!(jobs.len(), 2);
-        assert_eq!((jobs[0].submit, jobs[1].submit), (Nanos::ZERO, Nanos::from_millis(30_000)));
-        assert_eq!(jobs[1].share, Share::Part(250));
-        assert_eq!(used.left_out.values().sum::<u64>(), 5);
-        assert_eq!(used.left_out["it ran for no time"], 1);
-        assert_eq!(used.left_out["duration not known"], 1);
-        assert_eq!(used.left_out["longer than ten years"], 1);
-        assert_eq!(used.left_out[NO_SUBMIT], 1);
-    }
-
-    #[test]
-    fn jobs_are_in_the_order_of_submission_whatever_that_of_the_rows() {
-        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("v100")).expect("valid");
-        let mut intake = Intake::new(&cluster);
-        for (id, submit) in [("late", 90), ("first", 10), ("second", 10), ("third", 50)] {
-            intake.add(&row(id, submit, 1.0, 60));
-        }
-        let (jobs, _) = intake.finish().expect("usable");
-        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-        assert_eq!(names, ["first", "second", "third", "late"]);
-    }
-
-    #[test]
-    fn slices_are_told_by_their_names() {
-        assert_eq!(slice_of("MIG-3g.20gb"), Some(3));
-        assert_eq!(slice_of("A100 1g.5GB"), Some(1));
-        for other in ["A100-40gb", "v100", "5g.5gb", "3g.", "g.5gb", ""] {
-            assert_eq!(slice_of(other), None, "{other}");
-        }
-    }
-
-    /// One slice in place of eight would be an eighth of the job.
-    #[test]
-    fn several_slices_are_not_taken_for_one() {
-        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("a100")).expect("valid");
-        let mut intake = Intake::new(&cluster);
-        for (id, gpus) in [("one", 1.0), ("part", 0.5), ("two", 2.0), ("eight", 8.0)] {
-            intake.add(&jobs::Job { gpu_kind: "MIG-1g.5gb".into(), ..row(id, 0, gpus, 60) });
-        }
-        let (jobs, used) = intake.finish().expect("two can");
-        assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["one", "part"]);
-        assert_eq!(used.left_out[SEVERAL_SLICES], 2);
-    }
-
-    #[test]
-    fn arrivals_are_not_made_up() {
-        let cluster = Cluster::uniform(1, 8, 1, GpuKind::named("v100")).expect("valid");
-        let mut intake = Intake::new(&cluster);
-        intake.add(&jobs::Job { submit: None, ..row("a", 0, 1.0, 60) });
-        let error = intake.finish().expect_err("no submission");
-        assert!(error.hints().iter().any(|hint| hint.contains("--column submit=")), "{error:?}");
-    }
-}
+mod tests;
