@@ -313,3 +313,34 @@ fn a_recorded_model_and_its_description_agree() {
     let parameters = number(&recorded, "dense_weight_bytes") / 6.0;
     assert!((parameters / 11.69e6 - 1.0).abs() < 0.001, "{parameters}");
 }
+
+/// What was launched before the recording began is no work of the first step that was recorded.
+#[test]
+fn device_work_launched_before_the_recording_is_left_out() {
+    let event = |cat: &str, name: &str, (track, at, long): (u32, u32, u32), args: &str| {
+        format!("{{\"ph\":\"X\",\"cat\":\"{cat}\",\"name\":\"{name}\",\"pid\":{},\"tid\":{track},\"ts\":{at},\"dur\":{long},\"args\":{{{args}}}}}", if track == 7 { 0 } else { 1 })
+    };
+    let kernel = |name: &str, at: u32, launch: u32| {
+        let args = format!("\"device\":0,\"stream\":7,\"correlation\":{launch}");
+        event("kernel", name, (7, at, 100), &args)
+    };
+    let mut events = vec![kernel("ampere_sgemm_128x64_nn", 10, 1)];
+    for step in [0, 1_000] {
+        let name = format!("ProfilerStep#{}", 1 + step / 1_000);
+        events.push(event("user_annotation", &name, (1, step, 1_000), ""));
+        let shapes = "\"Input Dims\":[[64,64],[64,64]],\"Input type\":[\"float\",\"float\"]";
+        events.push(event("cpu_op", "aten::mm", (1, step + 50, 40), shapes));
+        let launch = 2 + step;
+        let args = format!("\"correlation\":{launch}");
+        events.push(event("cuda_runtime", "cudaLaunchKernel", (1, step + 60, 10), &args));
+        events.push(kernel("ampere_sgemm_128x64_nn", step + 300, launch));
+    }
+    let home = tempfile::tempdir().unwrap();
+    let trace = format!("{{\"traceEvents\":[{}]}}", events.join(","));
+    let trace = write(home.path(), "trace.json", &trace);
+    let arguments = ["fleet", "features", text(&trace), "--batch=1", "--json"];
+    let document: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+    let job = &document["jobs"][0];
+    assert_eq!(number(job, "flops"), 2.0 * 64.0 * 64.0 * 64.0, "{job}");
+    assert_eq!(figure(job, "flops")["basis"], "counted");
+}

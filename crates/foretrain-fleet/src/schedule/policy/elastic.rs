@@ -70,7 +70,7 @@ impl Goodput {
             all
         };
         let most = match tried {
-            Some(tried) => past_loss(&usual(), tried, limit.min(most), &speed),
+            Some(tried) => past_loss(&usual(), (tried, job.gpus), limit.min(most), &speed),
             None => limit.min(most),
         };
         let share = match &job.scaling {
@@ -135,18 +135,24 @@ impl Goodput {
     }
 }
 
-/// The most GPUs that a job may try which had `tried`: `limit`, twice as many, unless none of those
-/// is faster than what it had; then the next size that is, for a job would never get past one that is
-/// slower, as the first that crosses a slow link may be.
-fn past_loss(sizes: &[u32], tried: u32, limit: u32, speed: &dyn Fn(u32) -> f64) -> u32 {
+/// The most GPUs that a job may try which had `tried` and asked for `asked`: `limit`, twice as many,
+/// unless none of those is faster than what it had; then the next size that is, up to what it asked
+/// for. A job would never get past a size that is slower, as the first that crosses a slow link may
+/// be, to the one that its owner chose.
+fn past_loss(
+    sizes: &[u32],
+    (tried, asked): (u32, u32),
+    limit: u32,
+    speed: &dyn Fn(u32) -> f64,
+) -> u32 {
     let fastest = |sizes: &mut dyn Iterator<Item = u32>| sizes.map(speed).fold(0.0, f64::max);
     let (had, beyond) = sizes.split_at(sizes.partition_point(|gpus| *gpus <= tried));
     let best = fastest(&mut had.iter().copied().chain([tried]));
     if fastest(&mut beyond.iter().copied().filter(|gpus| *gpus <= limit)) > best {
         return limit;
     }
-    let next = beyond.iter().copied().find(|gpus| *gpus > limit && speed(*gpus) > best);
-    next.unwrap_or(limit)
+    let within = beyond.iter().copied().filter(|gpus| *gpus > limit && *gpus <= asked);
+    within.into_iter().find(|gpus| speed(*gpus) > best).unwrap_or(limit)
 }
 
 /// Sizes that leave nodes whole: powers of two within a node, then whole nodes, in growing steps

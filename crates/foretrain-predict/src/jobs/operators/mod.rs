@@ -76,9 +76,20 @@ fn tables(recording: &Recording, step: &Step) -> Tables {
 /// How long any of the device work lasts that a step launches; nothing without a device.
 fn device_time(recording: &Recording, step: &Step) -> Nanos {
     let trace = &recording.trace;
-    let rows =
-        recording.index.device_rows().filter(|&row| begins_in(launched_at(recording, row), step));
+    let rows = device_work(recording, step);
     covered(rows.map(|row| (trace.start[row as usize], trace.end(row as usize))).collect())
+}
+
+/// Device work that a step launches. What a stream does before anything whose launch was recorded was
+/// launched before the recording began.
+fn device_work<'a>(recording: &'a Recording, step: &'a Step) -> impl Iterator<Item = u32> + 'a {
+    let index = &recording.index;
+    let rows = index.streams.iter().flat_map(|stream| {
+        let launched = |row: &u32| index.launch[*row as usize] != NO_ROW;
+        let first = stream.rows.iter().position(launched).unwrap_or(0);
+        &stream.rows[first..]
+    });
+    rows.copied().filter(|&row| begins_in(launched_at(recording, row), step))
 }
 
 /// When the host launched device work; when it began if that is not recorded.
@@ -117,9 +128,8 @@ fn work(recording: &Recording, step: &Step) -> Vec<(u32, f64)> {
         found.ops.iter().chain(&found.unclassified).map(|op| op.row).collect();
     let timed = |row: u32| (row, trace.duration[row as usize].nanos().max(1) as f64);
     if !index.streams.is_empty() {
-        let launched = |row: u32| launched_at(recording, row);
-        let rows = index.device_rows().filter(|row| !others.contains(row));
-        return rows.filter(|&row| begins_in(launched(row), step)).map(timed).collect();
+        let rows = device_work(recording, step).filter(|row| !others.contains(row));
+        return rows.map(timed).collect();
     }
     let parents: FxHashSet<u32> = index
         .threads
