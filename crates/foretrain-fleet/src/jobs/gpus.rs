@@ -62,7 +62,8 @@ impl Decoder {
         row: u64,
         kind: &mut Option<&'a [u8]>,
     ) -> Option<f64> {
-        let number = match tres::read(cell) {
+        let in_words = cell.first().is_some_and(u8::is_ascii_alphabetic);
+        let number = match in_words.then(|| tres::read(cell)).flatten() {
             Some(tres) => {
                 *kind = tres.kind;
                 tres.gpus

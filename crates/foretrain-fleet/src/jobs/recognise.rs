@@ -83,6 +83,8 @@ pub(super) fn kind_of(schema: &'static Schema, bound: &mut Bound) -> Result<Kind
     }
     let jobs = told || has(Field::Class) || (has(Field::Gpus) && has(Field::Id));
     if has(Field::Machine) && !told && !has(Field::Id) && has(Field::Gpus) {
+        // What each has is all that there is to say of machines.
+        bound.bindings.iter_mut().for_each(|binding| binding.per_node = false);
         return Ok(Kind::Machines);
     }
     if has(Field::Part) && (has(Field::Id) || has(Field::Alias)) {
