@@ -69,7 +69,8 @@ proptest! {
             assert!(job.utilisation.is_none_or(|busy| (0.0..=1.0).contains(&busy)), "{job:?}");
             assert!(job.gpus.is_none_or(|gpus| gpus.is_finite() && gpus >= 0.0), "{job:?}");
         });
-        prop_assert_eq!(read.rows, rows.len() as u64);
+        let steps = read.faults.count(Fault::StepRow);
+        prop_assert_eq!(read.rows + steps, rows.len() as u64);
         prop_assert_eq!(read.given, given);
         let lost = read.faults.count(Fault::RaggedRow) + read.faults.count(Fault::BrokenRow);
         prop_assert_eq!(read.given + lost, read.rows);

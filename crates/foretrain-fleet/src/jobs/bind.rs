@@ -3,11 +3,13 @@
 use csv::ByteRecord;
 use foretrain_core::{InputError, Result};
 
+use super::fault::Fault;
 use super::field::{ColumnHint, Dimension, Field, Unit};
-use super::instant::{self, BELIEVED};
 use super::read::Rows;
-use super::schema::{FEATURES, PLAIN, Schema, bindable, unit_of};
-use super::{span, value};
+use super::schema::{FEATURES, PLAIN, Schema, is_per_node, unit_of};
+use super::style::Style;
+use super::titles::{bind_titles, order_dates};
+use super::{span, units, value};
 
 /// Who says in which unit a column is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub enum UnitFrom {
     User,
     /// The types of the file.
     File,
+    /// Other columns of the first rows: it is what lies between two times.
+    Times,
     /// Nobody: by the size of its first values.
     Guess,
     /// It needs none: text, dates, plain numbers.
@@ -34,6 +38,7 @@ impl UnitFrom {
             Self::Title => "title",
             Self::User => "given",
             Self::File => "file",
+            Self::Times => "times",
             Self::Guess => "guessed",
             Self::Itself => "",
         }
@@ -55,6 +60,12 @@ pub struct Binding {
     pub unit_from: UnitFrom,
     /// Whether it holds numbers since 1970.
     pub(super) since_1970: bool,
+    /// How its numbers and dates are written.
+    pub(super) style: Style,
+    /// Numbers far above all others of the first rows: marks in place of times.
+    pub(super) lone: Vec<f64>,
+    /// Whether it counts what each node of a job has.
+    pub(super) per_node: bool,
 }
 
 impl Binding {
@@ -74,6 +85,11 @@ pub(super) struct Bound {
     pub(super) unused: Vec<String>,
     /// Columns of types that their fields cannot be read from, and the types.
     pub(super) unread: Vec<(String, String)>,
+    /// Fields that titles speak of and cells do not hold.
+    pub(super) misfits: Vec<Field>,
+    /// What there is to say of columns.
+    pub(super) notes: Vec<(Fault, String)>,
+    pub(super) style: Style,
 }
 
 impl Bound {
@@ -91,7 +107,11 @@ pub(super) fn bind(
     ahead: &[ByteRecord],
 ) -> Result<Bound> {
     let titles = rows.titles();
-    let mut bound = Bound::default();
+    let style = Style::of(rows.separator().map(|separator| separator.byte), ahead);
+    let mut bound = Bound { style, ..Bound::default() };
+    if let Some(separator) = rows.separator().filter(|separator| separator.said) {
+        bound.notes.push((Fault::SeparatorLine, format!("{:?}", char::from(separator.byte))));
+    }
     let mut taken: Vec<Field> = Vec::new();
     let mut used = vec![false; titles.len()];
     let mut add = |column: usize, field: Field, unit: Option<Unit>, from: UnitFrom| {
@@ -102,7 +122,8 @@ pub(super) fn bind(
         used[column] = true;
         taken.push(field);
         let cells: Vec<&[u8]> = ahead.iter().filter_map(|row| row.get(column)).collect();
-        bound.bindings.push(binding(column, &titles[column], field, unit, unit_from, &cells));
+        let title = &titles[column];
+        bound.bindings.push(styled(column, title, field, unit, unit_from, &cells, style));
     };
     for hint in hints {
         let same = |title: &&String| title.eq_ignore_ascii_case(&hint.column);
@@ -120,6 +141,10 @@ pub(super) fn bind(
         }
         let named = || unit_of(&titles[column], hint.field.dimension());
         match hint.unit {
+            // How dates are written, not a unit.
+            Some(Unit::DAY_FIRST | Unit::MONTH_FIRST) => {
+                add(column, hint.field, None, UnitFrom::Guess);
+            }
             Some(unit) => add(column, hint.field, Some(unit), UnitFrom::User),
             None => add(column, hint.field, named(), UnitFrom::Title),
         }
@@ -139,8 +164,9 @@ pub(super) fn bind(
     }
     // Our own table may have more columns than it is known by: arrivals, for one.
     if [&raw const PLAIN, &raw const FEATURES].contains(&(schema as *const Schema)) {
-        bind_titles(titles, ahead, &mut used, &mut taken, rows, &mut bound);
+        bind_titles(rows, ahead, &mut used, &mut taken, &mut bound);
     }
+    order_dates(&mut bound, hints, ahead);
     bound.unused =
         titles.iter().zip(&used).filter(|(_, used)| !**used).map(|(t, _)| t.clone()).collect();
     let Bound { bindings, unread, .. } = &mut bound;
@@ -149,32 +175,9 @@ pub(super) fn bind(
         unread.extend(kind.iter().map(|kind| (binding.title.clone(), kind.clone())));
         kind.is_none()
     });
-    share_units(&mut bound.bindings);
+    units::share(&mut bound.bindings);
+    units::by_times(&mut bound.bindings, ahead);
     Ok(bound)
-}
-
-fn bind_titles(
-    titles: &[String],
-    ahead: &[ByteRecord],
-    used: &mut [bool],
-    taken: &mut Vec<Field>,
-    rows: &dyn Rows,
-    bound: &mut Bound,
-) {
-    for (column, title) in titles.iter().enumerate() {
-        if used[column] {
-            continue;
-        }
-        let cells: Vec<&[u8]> = ahead.iter().filter_map(|row| row.get(column)).collect();
-        let Some((field, unit)) = bindable(title, &cells, taken) else { continue };
-        used[column] = true;
-        taken.push(field);
-        let (unit, from) = match rows.unit(column) {
-            Some(unit) => (Some(unit), UnitFrom::File),
-            None => (unit, UnitFrom::Title),
-        };
-        bound.bindings.push(binding(column, title, field, unit, from, &cells));
-    }
 }
 
 /// What a column holds, its unit guessed from cells if nobody says it.
@@ -186,20 +189,33 @@ pub(super) fn binding(
     from: UnitFrom,
     cells: &[&[u8]],
 ) -> Binding {
-    let numbers: Vec<f64> = cells
+    styled(column, title, field, unit, from, cells, Style::default())
+}
+
+/// As [`binding`], in a table of a style.
+pub(super) fn styled(
+    column: usize,
+    title: &str,
+    field: Field,
+    unit: Option<Unit>,
+    from: UnitFrom,
+    cells: &[&[u8]],
+    style: Style,
+) -> Binding {
+    let mut numbers: Vec<f64> = cells
         .iter()
-        .filter_map(|cell| value::number(value::given(cell)?))
+        .filter_map(|cell| style.number(value::given(cell)?))
         .filter(|number| *number > 0.0)
         .collect();
     let dimension = field.dimension();
     let (unit, unit_from) = match unit {
         Some(unit) => (unit, from),
-        None => guess(dimension, &numbers),
+        None => units::guess(dimension, &numbers),
     };
     let in_words = || {
         let mut given = cells.iter().filter_map(|cell| value::given(cell));
         given.any(|cell| match dimension {
-            Dimension::Instant => instant::date(cell).is_some(),
+            Dimension::Instant => style.date(cell).is_some(),
             Dimension::Span => span::written(cell).is_some(),
             _ => false,
         })
@@ -208,75 +224,10 @@ pub(super) fn binding(
         || (numbers.is_empty() && in_words())
         || (unit == Unit::ONE && dimension == Dimension::Number);
     let unit_from = if itself { UnitFrom::Itself } else { unit_from };
-    let since_1970 = dimension == Dimension::Instant && are_dates(&numbers, unit);
-    Binding { column, title: title.to_owned(), field, unit, unit_from, since_1970 }
-}
-
-/// Whether half of these or more are dates when they count since 1970 in this unit: nobody's relative
-/// times are that long.
-fn are_dates(numbers: &[f64], unit: Unit) -> bool {
-    let dated = |number: &&f64| BELIEVED.contains(&((**number * unit.factor) as i64));
-    !numbers.is_empty() && 2 * numbers.iter().filter(dated).count() >= numbers.len()
-}
-
-/// A unit by the size of the first values.
-fn guess(dimension: Dimension, numbers: &[f64]) -> (Unit, UnitFrom) {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    // A few values in another unit must not tell it.
-    let at = |tenths: usize| sorted.get(sorted.len() * tenths / 10).copied().unwrap_or(0.0);
-    let (median, high) = (at(5), at(9));
-    let unit = match dimension {
-        Dimension::Text | Dimension::Number => return (Unit::ONE, UnitFrom::Itself),
-        // A time since 1970 tells its unit by its size; another is short of three years.
-        Dimension::Instant => {
-            let dates = BY_SIZE.into_iter().find(|unit| are_dates(numbers, *unit));
-            dates.unwrap_or_else(|| by_size(high, [1e8, 1e11, 1e14]))
-        }
-        // No usual run takes longer than ten days, or less than a second.
-        Dimension::Span => by_size(median, [1e6, 1e9, 1e12]),
-        Dimension::Share if high > 1.5 => Unit::PERCENT,
-        Dimension::Share => Unit::ONE,
-        Dimension::Size if median >= 1e6 => Unit::BYTES,
-        Dimension::Size if median >= 1e3 => Unit::MIB,
-        Dimension::Size => Unit::GIB,
-    };
-    (unit, UnitFrom::Guess)
-}
-
-/// Units of times whose columns do not name them.
-const BY_SIZE: [Unit; 4] = [Unit::SECONDS, Unit::MILLIS, Unit::MICROS, Unit::NANOS];
-
-/// A value below a limit is of the unit before it.
-fn by_size(value: f64, limits: [f64; 3]) -> Unit {
-    BY_SIZE[limits.iter().filter(|limit| value >= **limit).count()]
-}
-
-/// Where only one of a table's times tells its unit, guessed ones follow it: tables keep to one
-/// unit more often than not, and a column of small values tells little.
-fn share_units(bindings: &mut [Binding]) {
-    let timed = |binding: &Binding| {
-        matches!(binding.field.dimension(), Dimension::Instant | Dimension::Span)
-    };
-    let said = |binding: &&Binding| {
-        timed(binding) && matches!(binding.unit_from, UnitFrom::Title | UnitFrom::User)
-    };
-    let mut units: Vec<Unit> = bindings.iter().filter(said).map(|b| b.unit).collect();
-    units.dedup();
-    let sole = match units.as_slice() {
-        [unit] => Some(*unit),
-        // Of guesses the finest holds for relative times: only large values betray it.
-        [] => bindings
-            .iter()
-            .filter(|b| timed(b) && b.is_guess())
-            .map(|b| b.unit)
-            .min_by(|a, b| a.factor.total_cmp(&b.factor)),
-        _ => None,
-    };
-    let Some(unit) = sole else { return };
-    for binding in bindings {
-        if timed(binding) && binding.is_guess() {
-            binding.unit = unit;
-        }
-    }
+    let since_1970 = dimension == Dimension::Instant && units::are_dates(&numbers, unit);
+    numbers.sort_by(f64::total_cmp);
+    let lone = numbers.split_off(units::without_lone(&numbers));
+    let per_node = field == Field::Gpus && is_per_node(title);
+    let title = title.to_owned();
+    Binding { column, title, field, unit, unit_from, since_1970, style, lone, per_node }
 }

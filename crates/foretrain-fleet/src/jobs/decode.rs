@@ -1,26 +1,23 @@
 //! From cells to a row's fields.
 
-use std::collections::BTreeSet;
-
-use csv::ByteRecord;
 use foretrain_core::{Bytes, Flops, Nanos};
-use rustc_hash::FxHashSet;
 
 use super::bind::Binding;
 use super::fault::{Fault, Faults};
 use super::features::{Class, Medium, TrafficCounts};
 use super::field::Field;
-use super::instant::{self, BELIEVED};
-use super::job::{Job, Placement, Status};
+use super::instant::BELIEVED;
+use super::job::{Job, Status};
+use super::places::{self, Wrong};
 use super::schema::philly;
 use super::{span, value};
 
-/// More GPUs than any machine has; a wrong range must not fill the memory.
-const MOST_DEVICES: usize = 255;
 /// More GPUs than any job has.
-const MOST_GPUS: f64 = 1e6;
+pub(super) const MOST_GPUS: f64 = 1e6;
 /// The first date in words that a table of jobs can hold, in nanoseconds since 1970: 1971.
 const FIRST_DATE: i64 = 31_536_000_000_000_000;
+/// A number far above all others of its column is no time if it is longer than this: 30 days.
+const LONE: Nanos = Nanos::from_millis(30 * 86_400_000);
 
 /// Reads cells, and counts what is wrong with them.
 #[derive(Debug, Default)]
@@ -34,31 +31,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads a row into a job, which is empty but for its number.
-    pub(super) fn row(&mut self, bindings: &[Binding], row: &ByteRecord, job: &mut Job) {
-        let (mut share, mut instances, mut devices) = (None, None, None);
-        for binding in bindings {
-            let Some(cell) = row.get(binding.column).and_then(value::given) else { continue };
-            match binding.field {
-                Field::GpuShare => share = self.ratio(binding, cell, job.row),
-                Field::Instances => instances = self.amount(binding, cell, job.row),
-                Field::Devices => devices = Some(cell),
-                _ => self.cell(binding, cell, job),
-            }
-        }
-        if let Some(cell) = devices {
-            on_devices(cell, job);
-        }
-        if let Some(gpus) = &mut job.gpus {
-            *gpus *= share.unwrap_or(1.0) * instances.unwrap_or(1.0);
-            if *gpus > MOST_GPUS {
-                self.faults.meet(Fault::ImpossibleGpus, || format!("row {}: {gpus:e}", job.row));
-                job.gpus = None;
-            }
-        }
-    }
-
-    fn cell(&mut self, binding: &Binding, cell: &[u8], job: &mut Job) {
+    pub(super) fn cell(&mut self, binding: &Binding, cell: &[u8], job: &mut Job) {
         let row = job.row;
         match binding.field {
             Field::Id => self.text(cell, &mut job.id, row),
@@ -79,7 +52,6 @@ impl Decoder {
             Field::ComputeTime => job.stages[1] = self.span(binding, cell, row),
             Field::NetworkTime => job.stages[2] = self.span(binding, cell, row),
             Field::GpuTime => job.gpu_time = self.span(binding, cell, row),
-            Field::Gpus => job.gpus = self.gpus(binding, cell, row),
             Field::Nodes => job.nodes = self.count(binding, cell, row),
             Field::CNodes => job.features.cnodes = self.count(binding, cell, row),
             Field::Batch => job.batch = self.amount(binding, cell, row),
@@ -120,7 +92,11 @@ impl Decoder {
                 job.features.traffic_counts = self
                     .word(cell, row, Fault::Unreadable, |word| word.parse::<TrafficCounts>().ok());
             }
-            Field::Machine => placements(cell, job),
+            Field::Machine => match places::machines(cell, job) {
+                Ok(()) => {}
+                Err(Wrong::Broken) => self.meet(Fault::Unreadable, row, cell),
+                Err(Wrong::TooMany) => self.meet(Fault::TooManyMachines, row, cell),
+            },
             Field::Attempts => {
                 if let Some(fault) = philly::read_attempts(cell, job) {
                     self.meet(fault, row, &cell[..cell.len().min(60)]);
@@ -128,7 +104,7 @@ impl Decoder {
                 self.unzoned += u64::from(job.start.is_some()) + u64::from(job.end.is_some());
             }
             // Taken together with the number of GPUs and the machine.
-            Field::GpuShare | Field::Instances | Field::Devices => {}
+            Field::Gpus | Field::GpuShare | Field::Instances | Field::Devices => {}
         }
     }
 
@@ -139,7 +115,7 @@ impl Decoder {
         });
     }
 
-    fn text(&mut self, cell: &[u8], to: &mut String, row: u64) {
+    pub(super) fn text(&mut self, cell: &[u8], to: &mut String, row: u64) {
         match std::str::from_utf8(cell) {
             Ok(text) => to.push_str(text),
             Err(_) => {
@@ -163,8 +139,19 @@ impl Decoder {
         found
     }
 
-    fn number(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
-        let number = value::number(cell);
+    /// A number as it is written, in whatever unit.
+    fn written(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+        if binding.style.comma
+            && let Some(number) = binding.style.comma_number(cell)
+        {
+            self.meet(Fault::DecimalComma, row, cell);
+            return Some(number);
+        }
+        binding.style.number(cell)
+    }
+
+    pub(super) fn number(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+        let number = self.written(binding, cell, row);
         if number.is_none() {
             self.meet(Fault::Unreadable, row, cell);
         }
@@ -172,7 +159,7 @@ impl Decoder {
     }
 
     /// A number that is not negative.
-    fn amount(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+    pub(super) fn amount(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
         let number = self.number(binding, cell, row)?;
         if !(0.0..=1e30).contains(&number) {
             self.meet(Fault::ImpossibleCount, row, cell);
@@ -190,25 +177,24 @@ impl Decoder {
         Some(number as u32)
     }
 
-    fn gpus(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
-        let number = self.number(binding, cell, row)?;
-        if !(0.0..=MOST_GPUS).contains(&number) {
-            self.meet(Fault::ImpossibleGpus, row, cell);
-            return None;
-        }
-        if number == 0.0 {
-            self.meet(Fault::NoGpu, row, cell);
-        }
-        Some(number)
+    pub(super) fn ratio(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+        self.part(binding, cell, row, Fault::BusyBeyondFull)
     }
 
-    fn ratio(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
+    /// From 0 to 1.
+    pub(super) fn part(
+        &mut self,
+        binding: &Binding,
+        cell: &[u8],
+        row: u64,
+        beyond: Fault,
+    ) -> Option<f64> {
         let bare = cell.strip_suffix(b"%").map_or(cell, <[u8]>::trim_ascii_end);
         let number = self.number(binding, bare, row)?;
         let ratio =
             if bare.len() < cell.len() { number / binding.unit.factor / 100.0 } else { number };
         if !(0.0..=1.0).contains(&ratio) {
-            self.meet(Fault::BusyBeyondFull, row, cell);
+            self.meet(beyond, row, cell);
             return None;
         }
         Some(ratio)
@@ -217,7 +203,7 @@ impl Decoder {
     fn size(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Bytes> {
         // A user may write the unit into the cell.
         let written = || std::str::from_utf8(cell).ok()?.parse::<Bytes>().ok();
-        match value::number(cell) {
+        match binding.style.number(cell) {
             Some(_) => {
                 let bytes = self.amount(binding, cell, row)?;
                 if bytes >= 1e18 {
@@ -234,7 +220,7 @@ impl Decoder {
     }
 
     fn span(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Nanos> {
-        let span = match value::number(cell) {
+        let span = match self.written(binding, cell, row) {
             // What no time holds is longer than any, not none.
             Some(number) => {
                 Nanos::from_nanos_f64((number * binding.unit.factor).clamp(f64::MIN, f64::MAX))
@@ -260,8 +246,8 @@ impl Decoder {
             Field::Start => Fault::StartUnknown,
             _ => Fault::SubmitUnknown,
         };
-        let Some(number) = value::number(cell) else {
-            let Some(dated) = instant::date(cell) else {
+        let Some(number) = self.written(binding, cell, row) else {
+            let Some(dated) = binding.style.date(cell) else {
                 self.meet(Fault::Unreadable, row, cell);
                 return None;
             };
@@ -285,11 +271,13 @@ impl Decoder {
                 let nanos = i128::from(whole) * factor.round() as i128;
                 Nanos::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
             }
-            _ => Nanos::from_nanos_f64(number * factor),
+            // What no time holds is later than any, not none.
+            _ => Nanos::from_nanos_f64((number * factor).clamp(f64::MIN, f64::MAX)),
         };
         let at = in_unit(binding.unit.factor);
         if !binding.since_1970 {
-            let is_absurd = at.nanos() >= BELIEVED.end;
+            let is_lone = at > LONE && binding.lone.contains(&number);
+            let is_absurd = at.nanos() >= BELIEVED.end || is_lone;
             if is_absurd {
                 self.meet(unknown, row, cell);
             }
@@ -304,42 +292,5 @@ impl Decoder {
         let found = other.into_iter().find(|at| BELIEVED.contains(&at.nanos()));
         self.meet(if found.is_some() { Fault::InstantUnit } else { unknown }, row, cell);
         found
-    }
-}
-
-/// A machine, or a list of them.
-fn placements(cell: &[u8], job: &mut Job) {
-    let text = String::from_utf8_lossy(cell);
-    let between = |c: char| matches!(c, ',' | ';' | '|' | '[' | ']' | '"' | '\'' | ' ');
-    let mut seen: FxHashSet<&str> = FxHashSet::default();
-    for machine in text.split(between).filter(|machine| !machine.is_empty()) {
-        if seen.insert(machine) {
-            job.placements.push(Placement { machine: machine.to_owned(), gpus: None });
-        }
-    }
-}
-
-/// GPUs that are named: `gpu0;gpu1`, `0,1,2`, `gpu0..gpu7`. They are of the one machine.
-fn on_devices(cell: &[u8], job: &mut Job) {
-    let text = String::from_utf8_lossy(cell);
-    let between = |c: char| matches!(c, ',' | ';' | '|' | '[' | ']' | '"' | '\'' | ' ');
-    let index = |name: &str| -> Option<u32> {
-        name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
-    };
-    let mut found: BTreeSet<u32> = BTreeSet::new();
-    for name in text.split(between).filter(|name| !name.is_empty()) {
-        if found.len() > MOST_DEVICES {
-            break;
-        }
-        match name.split_once("..").or_else(|| name.split_once('-')) {
-            Some((from, to)) => {
-                let (Some(from), Some(to)) = (index(from), index(to)) else { continue };
-                found.extend(from..=to.min(from.saturating_add(MOST_DEVICES as u32)));
-            }
-            None => found.extend(index(name)),
-        }
-    }
-    if let Some(placed) = job.placements.last_mut() {
-        placed.gpus = u32::try_from(found.len()).ok().filter(|count| *count > 0);
     }
 }

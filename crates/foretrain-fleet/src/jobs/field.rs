@@ -56,11 +56,11 @@ fields! {
     /// A second name of the same job, which other tables may use.
     Alias "alias" Text ["alias", "instid"];
     /// When it was submitted.
-    Submit "submit" Instant ["submit", "submittime", "submissiontime", "submitted", "submittedtime", "submittedat", "arrival", "arrivaltime", "creationtime", "created", "createdat", "queuedat", "timestamp"];
+    Submit "submit" Instant ["submit", "submittime", "submissiontime", "submitted", "submittedtime", "submittedat", "arrival", "arrivaltime", "creationtime", "creationtimestamp", "submittimestamp", "submissiontimestamp", "created", "createdat", "queuedat", "queuedtime", "timestamp"];
     /// When it began to run.
-    Start "start" Instant ["start", "starttime", "started", "startedat", "startedtime", "begin", "begintime", "scheduledtime"];
+    Start "start" Instant ["start", "starttime", "startat", "starttimestamp", "started", "startedat", "startedtime", "begin", "begintime", "scheduledtime"];
     /// When it ended.
-    End "end" Instant ["end", "endtime", "ended", "endedat", "finish", "finishtime", "finishedat", "completiontime", "deletiontime", "stoptime"];
+    End "end" Instant ["end", "endtime", "endtimestamp", "ended", "endedat", "finish", "finishtime", "finishat", "finished", "finishedat", "finishedtime", "completiontime", "completiontimestamp", "completedat", "completedtime", "deletiontime", "deletiontimestamp", "stoptime"];
     /// How long it ran.
     Duration "duration" Span ["duration", "runtime", "elapsed", "walltime", "elapsedtime", "executiontime", "runningtime"];
     /// How long it waited before it ran.
@@ -68,7 +68,7 @@ fields! {
     /// How long it took from submission to end.
     Turnaround "turnaround" Span ["turnaround", "jct", "jobcompletiontime"];
     /// GPUs; fractions where jobs share one.
-    Gpus "gpus" Number ["gpus", "gpu", "numgpu", "numgpus", "ngpu", "ngpus", "gpunum", "gpucount", "requestgpu", "reqgpus", "allocgpus", "numberofgpus"];
+    Gpus "gpus" Number ["gpus", "gpu", "numgpu", "numgpus", "ngpu", "ngpus", "gpunum", "gpucount", "requestgpu", "reqgpus", "allocgpus", "numberofgpus", "alloctres", "reqtres", "allocgres", "reqgres", "trespernode", "gres", "gpuspernode"];
     /// The part of each GPU that is used.
     GpuShare "gpu-share" Share ["gpushare", "gpufraction"];
     /// How many equal instances the row stands for.
@@ -194,6 +194,10 @@ impl Unit {
     pub const PERCENT: Unit = Unit { name: "%", factor: 0.01 };
     /// Thousandths.
     pub const MILLI: Unit = Unit { name: "milli", factor: 1e-3 };
+    /// Of columns of dates: the day comes first, as in `31/12/2024`.
+    pub const DAY_FIRST: Unit = Unit { name: "dmy", factor: 1e9 };
+    /// Of columns of dates: the month comes first, as in `12/31/2024`.
+    pub const MONTH_FIRST: Unit = Unit { name: "mdy", factor: 1e9 };
     /// Nanoseconds.
     pub const NANOS: Unit = Unit { name: "ns", factor: 1.0 };
     /// Microseconds.
@@ -217,7 +221,8 @@ impl Unit {
     /// Binary gigabytes.
     pub const GIB: Unit = Unit { name: "GiB", factor: 1_073_741_824.0 };
 
-    const TIMES: [Unit; 7] = [
+    /// Lengths of time, and what is only said of dates.
+    const INSTANTS: [Unit; 9] = [
         Self::NANOS,
         Self::MICROS,
         Self::MILLIS,
@@ -225,6 +230,8 @@ impl Unit {
         Self::MINUTES,
         Self::HOURS,
         Self::DAYS,
+        Self::DAY_FIRST,
+        Self::MONTH_FIRST,
     ];
     const SIZES: [Unit; 6] = [
         Self::BYTES,
@@ -249,7 +256,8 @@ impl Unit {
     pub const fn of(dimension: Dimension) -> &'static [Unit] {
         match dimension {
             Dimension::Text => &[],
-            Dimension::Instant | Dimension::Span => &Self::TIMES,
+            Dimension::Instant => &Self::INSTANTS,
+            Dimension::Span => Self::INSTANTS.split_at(7).0,
             Dimension::Number => &Self::NUMBERS,
             Dimension::Share => &Self::SHARES,
             Dimension::Size => &Self::SIZES,

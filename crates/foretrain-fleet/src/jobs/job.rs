@@ -40,7 +40,7 @@ impl Status {
 
     /// From the words of Slurm, Kubernetes, Philly and PAI.
     pub(super) fn parse(word: &[u8]) -> Self {
-        const WORDS: [(&str, Status); 20] = [
+        const WORDS: [(&str, Status); 44] = [
             ("completed", Status::Completed),
             ("complete", Status::Completed),
             ("pass", Status::Completed),
@@ -50,21 +50,55 @@ impl Status {
             ("terminated", Status::Completed),
             ("failed", Status::Failed),
             ("failure", Status::Failed),
+            ("error", Status::Failed),
             ("node_fail", Status::Failed),
+            ("boot_fail", Status::Failed),
             ("out_of_memory", Status::Failed),
             ("cancelled", Status::Cancelled),
             ("canceled", Status::Cancelled),
             ("killed", Status::Cancelled),
             ("timeout", Status::Cancelled),
+            ("deadline", Status::Cancelled),
             ("preempted", Status::Cancelled),
+            ("evicted", Status::Cancelled),
+            ("revoked", Status::Cancelled),
+            ("stopped", Status::Cancelled),
             ("interrupted", Status::Cancelled),
             ("running", Status::Running),
+            ("suspended", Status::Running),
+            ("completing", Status::Running),
             ("pending", Status::Waiting),
             ("waiting", Status::Waiting),
+            ("queued", Status::Waiting),
+            ("configuring", Status::Waiting),
+            ("requeued", Status::Waiting),
+            // The short forms of Slurm.
+            ("cd", Status::Completed),
+            ("f", Status::Failed),
+            ("nf", Status::Failed),
+            ("bf", Status::Failed),
+            ("oom", Status::Failed),
+            ("ca", Status::Cancelled),
+            ("to", Status::Cancelled),
+            ("dl", Status::Cancelled),
+            ("pr", Status::Cancelled),
+            ("r", Status::Running),
+            ("cg", Status::Running),
+            ("pd", Status::Waiting),
+            ("cf", Status::Waiting),
         ];
-        // Slurm adds who did it: "CANCELLED by 1000".
+        // Slurm adds who did it ("CANCELLED by 1000"), and cuts what is wider than its column
+        // ("OUT_OF_ME+").
         let word = word.split(|&byte| byte == b' ').next().unwrap_or(word);
-        let found = WORDS.iter().find(|(known, _)| word.eq_ignore_ascii_case(known.as_bytes()));
+        let same = |known: &str| match word.strip_suffix(b"+") {
+            Some(cut) if cut.len() > 3 => known
+                .as_bytes()
+                .get(..cut.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(cut)),
+            Some(word) => word.eq_ignore_ascii_case(known.as_bytes()),
+            None => word.eq_ignore_ascii_case(known.as_bytes()),
+        };
+        let found = WORDS.iter().find(|(known, _)| same(known));
         found.map_or(Self::Other, |(_, status)| *status)
     }
 }
@@ -184,8 +218,15 @@ pub struct Job {
 }
 
 impl Job {
-    /// How long it ran: from start to end where the table has both, else as it says. Of several
-    /// attempts the sum; those before the last that do not say when they ended count nothing.
+    /// Whether it still ran or waited when the table was written, so that its times so far are less
+    /// than what it takes.
+    pub fn is_unfinished(&self) -> bool {
+        matches!(self.status, Some(Status::Running | Status::Waiting)) && self.end.is_none()
+    }
+
+    /// How long it ran: from start to end where the table has both, else as it says. Not known of
+    /// jobs that still run. Of several attempts the sum; those before the last that do not say when
+    /// they ended count nothing.
     pub fn run_time(&self) -> Option<Nanos> {
         if let Some(last) = self.attempts.last() {
             last.run_time()?;
@@ -193,7 +234,7 @@ impl Job {
         }
         match (self.start, self.end) {
             (Some(start), Some(end)) => Some(end - start),
-            _ => self.duration,
+            _ => self.duration.filter(|_| !self.is_unfinished()),
         }
     }
 
@@ -278,5 +319,36 @@ impl Job {
             model: std::mem::take(model),
             ..Self::default()
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_schedulers() {
+        for (word, status) in [
+            ("COMPLETED", Status::Completed),
+            ("CANCELLED by 1000", Status::Cancelled),
+            ("CANCELLED+", Status::Cancelled),
+            ("OUT_OF_ME+", Status::Failed),
+            ("PD", Status::Waiting),
+            ("R", Status::Running),
+            ("Queued", Status::Waiting),
+            ("Gone", Status::Other),
+            ("+", Status::Other),
+        ] {
+            assert_eq!(Status::parse(word.as_bytes()), status, "{word}");
+        }
+    }
+
+    #[test]
+    fn what_it_took_so_far_is_no_run_time() {
+        let hour = Some(Nanos::from_secs_f64(3600.0));
+        let job = Job { duration: hour, status: Some(Status::Running), ..Job::default() };
+        assert_eq!(job.run_time(), None);
+        let job = Job { start: Some(Nanos::ZERO), end: hour, ..job };
+        assert_eq!(job.run_time(), hour);
     }
 }

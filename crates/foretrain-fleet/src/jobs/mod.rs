@@ -22,16 +22,26 @@ mod decode;
 mod fault;
 mod features;
 mod field;
+mod gpus;
 mod instant;
 mod job;
+mod places;
 mod read;
 mod recognise;
 mod samples;
 mod schema;
 mod settle;
 mod span;
+mod steps;
+mod style;
 mod table;
+mod titles;
+mod tres;
+mod units;
 mod value;
+
+#[cfg(test)]
+mod tests;
 
 pub use bind::{Binding, UnitFrom};
 pub use fault::{Fault, Faults};

@@ -9,6 +9,7 @@ use super::bind::Bound;
 use super::field::Field;
 use super::read::{Opened, Rows};
 use super::schema::{ALL, Kind, PLAIN, Schema};
+use super::{instant, value};
 
 /// Rows under titles, and the schema.
 pub(super) fn titled(
@@ -76,12 +77,14 @@ pub(super) fn header_beside(path: &Path) -> Option<Vec<String>> {
 pub(super) fn kind_of(schema: &'static Schema, bound: &mut Bound) -> Result<Kind> {
     let has = |field| bound.has(field);
     let timed = [Field::Submit, Field::Start, Field::End, Field::Duration, Field::Wait];
-    let told = timed.iter().any(|field| bound.has(*field));
+    let told = timed.iter().any(|field| bound.has(*field) || bound.misfits.contains(field));
     if !std::ptr::eq(schema, &raw const PLAIN) {
         return Ok(schema.kind);
     }
     let jobs = told || has(Field::Class) || (has(Field::Gpus) && has(Field::Id));
     if has(Field::Machine) && !told && !has(Field::Id) && has(Field::Gpus) {
+        // What each has is all that there is to say of machines.
+        bound.bindings.iter_mut().for_each(|binding| binding.per_node = false);
         return Ok(Kind::Machines);
     }
     if has(Field::Part) && (has(Field::Id) || has(Field::Alias)) {
@@ -104,7 +107,20 @@ pub(super) fn kind_of(schema: &'static Schema, bound: &mut Bound) -> Result<Kind
         true => "none".to_owned(),
         false => bound.unused.join(", "),
     };
-    Err(InputError::new("no table of jobs: none of its columns tells when or how long jobs ran")
-        .hint(format!("columns that are not understood: {columns}"))
+    let error =
+        InputError::new("no table of jobs: none of its columns tells when or how long jobs ran")
+            .hint(format!("columns that are not understood: {columns}"));
+    let is_value = |title: &String| {
+        let title = title.as_bytes();
+        title.is_empty() || value::number(title).is_some() || instant::date(title).is_some()
+    };
+    let error = match bound.unused.iter().any(is_value) {
+        true => error.hint(
+            "its first line looks like a row: put a line of titles before it, as in \
+             job_id,submit_time,duration_s,gpus",
+        ),
+        false => error,
+    };
+    Err(error
         .hint("say what they hold with --column FIELD=COLUMN, as in --column submit=queued_at:ms"))
 }

@@ -16,6 +16,7 @@ use super::recognise::{header_beside, kind_of, titled};
 use super::samples::Layout;
 use super::schema::{Kind, PLAIN, Schema};
 use super::settle::settle;
+use super::steps::Steps;
 
 /// What the user says of a table.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,7 @@ pub struct Table {
     layout: Option<Layout>,
     rows: Box<dyn Rows>,
     ahead: VecDeque<Ahead>,
+    steps: Option<Steps>,
 }
 
 /// What was read ahead.
@@ -52,7 +54,7 @@ enum Ahead {
 #[derive(Debug, Default)]
 pub struct TableRead {
     /// Rows of the table, those that were left out included; where it is cut short one for all that
-    /// is missing.
+    /// is missing. Steps of jobs that have a row of their own do not count.
     pub rows: u64,
     /// Rows that were handed on.
     pub given: u64,
@@ -141,7 +143,11 @@ impl Table {
                 ahead.clear();
             }
         }
-        Ok(Self { name, schema, kind, bound, layout, rows, ahead })
+        let steps = match kind {
+            Kind::Jobs => Steps::of(rows.titles(), &bound.bindings, &sample),
+            _ => None,
+        };
+        Ok(Self { name, schema, kind, bound, layout, rows, ahead, steps })
     }
 
     /// The file.
@@ -183,7 +189,16 @@ impl Table {
         for (title, kind) in &self.bound.unread {
             decoder.faults.meet(Fault::UnreadType, || format!("column {title:?} of type {kind}"));
         }
+        for (fault, place) in &self.bound.notes {
+            decoder.faults.meet(*fault, || place.clone());
+        }
+        let mut steps = self.steps.take();
         while self.next_row(&mut row, &mut read, &mut decoder.faults) {
+            if steps.as_mut().is_some_and(|steps| steps.is_step(&row)) {
+                let id = || steps.as_ref().map(|steps| steps.id(&row)).unwrap_or_default();
+                decoder.faults.meet(Fault::StepRow, || format!("row {}: {:?}", read.rows, id()));
+                continue;
+            }
             job.clear();
             job.row = read.rows;
             decoder.row(&self.bound.bindings, &row, &mut job);
@@ -196,6 +211,7 @@ impl Table {
             read.given += 1;
             visit(&job);
         }
+        read.rows -= decoder.faults.count(Fault::StepRow);
         TableRead { faults: decoder.faults, zoned: decoder.zoned, unzoned: decoder.unzoned, ..read }
     }
 

@@ -63,6 +63,41 @@ fn short_decimal(cell: &[u8]) -> Option<f64> {
     Some(if negative { -value } else { value })
 }
 
+/// A number with a decimal comma, perhaps with points between thousands: `2,5`, `1.234,5`.
+pub(super) fn comma(cell: &[u8]) -> Option<f64> {
+    let at = cell.iter().position(|&byte| byte == b',')?;
+    let (whole, decimals) = (&cell[..at], &cell[at + 1..]);
+    let mut plain = [0_u8; 32];
+    let mut length = 0;
+    let mut push = |byte: u8| {
+        *plain.get_mut(length)? = byte;
+        length += 1;
+        Some(())
+    };
+    let unsigned = whole.strip_prefix(b"-").unwrap_or(whole);
+    let mut groups = unsigned.split(|&byte| byte == b'.').peekable();
+    let mut first = true;
+    while let Some(group) = groups.next() {
+        let grouped =
+            if first { groups.peek().is_none() || group.len() <= 3 } else { group.len() == 3 };
+        if group.is_empty() || !grouped || !group.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        first = false;
+    }
+    for &byte in whole.iter().filter(|&&byte| byte != b'.') {
+        push(byte)?;
+    }
+    push(b'.')?;
+    if decimals.is_empty() || !decimals.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    for &byte in decimals {
+        push(byte)?;
+    }
+    number(&plain[..length])
+}
+
 /// A whole number, if the cell is one.
 pub(super) fn integer(cell: &[u8]) -> Option<i64> {
     let (negative, digits) = match cell.split_first()? {
@@ -109,6 +144,18 @@ mod tests {
         assert_eq!(integer(b"1669329643000000000000"), None, "it would not fit");
         assert_eq!(integer(b"-12"), Some(-12));
         assert_eq!(integer(b"1.0"), None);
+    }
+
+    #[test]
+    fn decimal_commas() {
+        for (cell, value) in
+            [("2,5", 2.5), ("-0,25", -0.25), ("1.234,5", 1234.5), ("12345,0", 12_345.0)]
+        {
+            assert_eq!(comma(cell.as_bytes()), Some(value), "{cell}");
+        }
+        for cell in ["", ",", "5", "1,", ",5", "1,2,3", "1.23,5", "12.34.567,8", "a,5", "--1,5"] {
+            assert_eq!(comma(cell.as_bytes()), None, "{cell}");
+        }
     }
 
     proptest::proptest! {

@@ -109,16 +109,6 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
             asked.who("interleaves", "interleave")
         ));
     }
-    if used.unended > 0 {
-        notes.push(format!(
-            "{} of {all} had not ended when the table was written: {} for as long as {} had run, which is \
-             the least that {}.",
-            used.unended,
-            of_number(used.unended, "it is played", "they are played"),
-            of_number(used.unended, "it", "they"),
-            of_number(used.unended, "it takes", "they take")
-        ));
-    }
     if used.repeated > 0 {
         notes.push(format!(
             "{} of {all} {} the id of an earlier row, and every row is played as a job: retries, parts of \

@@ -8,7 +8,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use foretrain_core::words::counted;
 
 use super::source::Rest;
-use super::{LONGEST, Rows, Step};
+use super::{LONGEST, Rows, Separator, Step};
 use crate::jobs::fault::Fault;
 
 /// A table of text whose first line has been read, but is not known to be a header.
@@ -17,24 +17,33 @@ pub(in crate::jobs) struct Text {
     since_row: Rc<Cell<usize>>,
     /// Whether an odd number of quotes was read.
     odd_quotes: Rc<Cell<bool>>,
+    separator: Separator,
     first: ByteRecord,
     /// Why the first line cannot be read.
     broken: Option<String>,
 }
 
 impl Text {
-    pub(super) fn new(text: Rest, beginning: &[u8]) -> Self {
+    pub(super) fn new(mut text: Rest, beginning: &[u8]) -> Self {
+        let separator = match said(beginning) {
+            Some((byte, length)) => {
+                // It is in the buffer that the first bytes were put back into.
+                text.consume(length);
+                Separator { byte, said: true }
+            }
+            None => Separator { byte: delimiter(beginning), said: false },
+        };
         let (since_row, odd_quotes) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
         let (row, odd) = (Rc::clone(&since_row), Rc::clone(&odd_quotes));
         let mut reader = ReaderBuilder::new()
-            .delimiter(delimiter(beginning))
+            .delimiter(separator.byte)
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(256 << 10)
             .from_reader(Guarded { text, since_row: row, odd_quotes: odd });
         let mut first = ByteRecord::new();
         let broken = reader.read_byte_record(&mut first).err().map(|error| error.to_string());
-        Self { reader, since_row, odd_quotes, first, broken }
+        Self { reader, since_row, odd_quotes, separator, first, broken }
     }
 
     /// The cells of the first line.
@@ -62,6 +71,22 @@ impl Text {
 
 fn text_of(cell: &[u8]) -> String {
     String::from_utf8_lossy(cell.trim_ascii()).into_owned()
+}
+
+/// The separator that a line of its own names (`sep=;`), as spreadsheets write it, and the length of
+/// that line.
+fn said(beginning: &[u8]) -> Option<(u8, usize)> {
+    let end = beginning.iter().position(|&byte| byte == b'\n')?;
+    // A tab would be trimmed away.
+    let line = beginning[..end].strip_suffix(b"\r").unwrap_or(&beginning[..end]);
+    let line = line.strip_prefix(b"\"").and_then(|l| l.strip_suffix(b"\"")).unwrap_or(line);
+    let (name, byte) = line.split_at_checked(4)?;
+    match byte {
+        [byte @ (b',' | b';' | b'\t' | b'|')] if name.eq_ignore_ascii_case(b"sep=") => {
+            Some((*byte, end + 1))
+        }
+        _ => None,
+    }
 }
 
 /// The separator that stands most often in the first line.
@@ -110,6 +135,10 @@ impl Rows for Lines {
         &self.titles
     }
 
+    fn separator(&self) -> Option<Separator> {
+        Some(self.text.separator)
+    }
+
     fn read(&mut self, row: &mut ByteRecord) -> Step {
         self.text.since_row.set(0);
         if self.again {
@@ -123,7 +152,8 @@ impl Rows for Lines {
             }
         }
         self.row += 1;
-        let line = row.position().map_or(self.row, csv::Position::line);
+        let before = u64::from(self.text.separator.said);
+        let line = row.position().map_or(self.row, csv::Position::line) + before;
         let over_lines = memchr::memchr(b'\n', row.as_slice()).is_some();
         self.spans_lines = over_lines.then_some(line);
         if row.len() == self.titles.len() {

@@ -32,10 +32,23 @@ pub(super) enum Step {
     Cut(String),
 }
 
+/// What stands between the cells of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Separator {
+    pub(super) byte: u8,
+    /// Whether a first line says so.
+    pub(super) said: bool,
+}
+
 /// Rows of cells under titles.
 pub(super) trait Rows {
     /// The titles; empty text for columns without one.
     fn titles(&self) -> &[String];
+
+    /// What stands between its cells, if it is text.
+    fn separator(&self) -> Option<Separator> {
+        None
+    }
 
     /// The unit that the file's own types give a column.
     fn unit(&self, _column: usize) -> Option<Unit> {

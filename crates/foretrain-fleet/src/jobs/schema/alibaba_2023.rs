@@ -4,7 +4,7 @@
 use super::{Kind, Schema, also, needed};
 use crate::jobs::field::{Field, Unit};
 
-/// Pods. `gpu_milli` is the part of each GPU, 1000 unless the pod shares one. Lists that were drawn
+/// Pods. `gpu_milli` is the part of each GPU, 1000 unless the pod shares one; more is a mistake. Lists that were drawn
 /// for other numbers of GPUs have no times.
 pub(super) static POD: Schema = Schema {
     name: "alibaba-2023-pod",

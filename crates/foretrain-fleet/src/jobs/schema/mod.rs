@@ -22,7 +22,7 @@ use super::field::{Field, Unit};
 use super::job::Job;
 
 pub(super) use features::FEATURES;
-pub(super) use plain::{PLAIN, bindable, unit_of};
+pub(super) use plain::{Meant, PLAIN, bindable, is_per_node, meant, rank, unit_of};
 
 /// What the rows of a table are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

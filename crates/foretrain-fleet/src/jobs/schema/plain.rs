@@ -1,8 +1,11 @@
 //! Tables of unknown make, read by what their titles say.
 
+use foretrain_core::Bytes;
+
 use super::{Kind, Schema};
 use crate::jobs::field::{Dimension, Field, Unit};
-use crate::jobs::{features::Class, instant, span, value};
+use crate::jobs::style::Style;
+use crate::jobs::{features::Class, span, tres, value};
 
 /// A table that no schema knows.
 pub(in crate::jobs) static PLAIN: Schema = Schema {
@@ -64,34 +67,106 @@ pub(in crate::jobs) fn unit_of(title: &str, dimension: Dimension) -> Option<Unit
     Unit::parse(parts(title).1?, dimension).ok()
 }
 
+/// What a title and some cells under it speak of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::jobs) enum Meant {
+    /// A field, and the unit in the title.
+    Held(Field, Option<Unit>),
+    /// A field by the title, which none of the cells can be.
+    Misfit(Field),
+}
+
 /// The field that a title and some cells under it speak of, and the unit in the title.
 pub(in crate::jobs) fn bindable(
     title: &str,
     cells: &[&[u8]],
     taken: &[Field],
 ) -> Option<(Field, Option<Unit>)> {
-    let (plain, unit) = parts(title);
-    let fields = Field::ALL.iter().copied().filter(|field| !taken.contains(field));
-    let mut named = fields.filter(|field| field.titles().contains(&plain.as_str()));
-    let field = named.find(|field| fits(*field, cells))?;
-    let unit = unit.and_then(|unit| Unit::parse(unit, field.dimension()).ok());
-    Some((field, unit))
+    match meant(title, cells, taken, Style::default())? {
+        Meant::Held(field, unit) => Some((field, unit)),
+        Meant::Misfit(_) => None,
+    }
 }
 
-/// Whether at least half of the cells that hold anything can be values of the field.
-fn fits(field: Field, cells: &[&[u8]]) -> bool {
+/// As [`bindable`], in a table of a style; also what a title speaks of if its cells do not.
+pub(in crate::jobs) fn meant(
+    title: &str,
+    cells: &[&[u8]],
+    taken: &[Field],
+    style: Style,
+) -> Option<Meant> {
+    let (plain, unit) = parts(title);
+    let named = || {
+        let fields = Field::ALL.iter().copied().filter(|field| !taken.contains(field));
+        fields.filter(|field| field.titles().contains(&plain.as_str()))
+    };
     let given: Vec<&[u8]> = cells.iter().filter_map(|cell| value::given(cell)).collect();
-    let number = |cell: &[u8]| value::number(cell.strip_suffix(b"%").unwrap_or(cell)).is_some();
-    let good = given.iter().filter(|cell| match field.dimension() {
+    let good = |field: Field| given.iter().filter(|cell| fits(field, &plain, cell, style)).count();
+    let listed = plain == "gpus" && is_listed(&given, style);
+    let holds =
+        |field: &Field| 2 * good(*field) >= given.len() && !(listed && *field == Field::Gpus);
+    let held = |field: Field| {
+        let unit = unit.and_then(|unit| Unit::parse(unit, field.dimension()).ok());
+        Meant::Held(field, unit)
+    };
+    if let Some(field) = named().find(holds) {
+        return Some(held(field));
+    }
+    // Cells that are of another kind are counted one by one, as long as some are of this.
+    let field = named().find(|field| field.dimension() != Dimension::Text)?;
+    Some(if good(field) > 0 { held(field) } else { Meant::Misfit(field) })
+}
+
+/// Whether cells under `gpus` are lists: numbers with one decimal comma would have one comma each.
+fn is_listed(given: &[&[u8]], style: Style) -> bool {
+    let commas = |cell: &&&[u8]| cell.iter().filter(|&&byte| byte == b',').count();
+    let lists = given.iter().filter(|cell| style.number(cell).is_none() || commas(cell) > 0);
+    style.comma
+        && lists.map(|cell| commas(&cell)).max().is_some_and(|most| most > 1)
+        && !given.iter().any(|cell| tres::read(cell).is_some())
+}
+
+/// Whether titles of one field are of less worth than others: what was asked for than what was got,
+/// and what each node has than the whole.
+pub(in crate::jobs) fn rank(title: &str) -> u8 {
+    match parts(title).0.as_str() {
+        _ if is_per_node(title) => 2,
+        plain if plain.starts_with("req") => 1,
+        _ => 0,
+    }
+}
+
+/// Whether GPUs under a title are those of each node.
+pub(in crate::jobs) fn is_per_node(title: &str) -> bool {
+    matches!(parts(title).0.as_str(), "trespernode" | "gres" | "gpuspernode")
+}
+
+/// Whether a cell can be a value of the field.
+fn fits(field: Field, title: &str, cell: &[u8], style: Style) -> bool {
+    let number = |cell: &[u8]| {
+        style.number(cell.strip_suffix(b"%").unwrap_or(cell).trim_ascii_end()).is_some()
+    };
+    match field.dimension() {
         Dimension::Text if field == Field::Class => {
             std::str::from_utf8(cell).is_ok_and(|text| text.parse::<Class>().is_ok())
         }
+        // Plain numbers under these are counts, which another column may hold already.
+        Dimension::Text
+            if matches!((field, title), (Field::Devices, "gpus") | (Field::GpuKind, "gpu")) =>
+        {
+            !number(cell)
+        }
         Dimension::Text => true,
-        Dimension::Instant => number(cell) || instant::date(cell).is_some(),
+        Dimension::Instant => number(cell) || style.date(cell).is_some(),
         Dimension::Span => number(cell) || span::written(cell).is_some(),
-        Dimension::Number | Dimension::Share | Dimension::Size => number(cell),
-    });
-    2 * good.count() >= given.len()
+        Dimension::Number if field == Field::Gpus => number(cell) || tres::read(cell).is_some(),
+        Dimension::Size => {
+            let written =
+                || std::str::from_utf8(cell).is_ok_and(|text| text.parse::<Bytes>().is_ok());
+            number(cell) || written()
+        }
+        Dimension::Number | Dimension::Share => number(cell),
+    }
 }
 
 #[cfg(test)]
@@ -112,5 +187,25 @@ mod tests {
         assert_eq!(field("GPU util %", b"12"), Some((Field::Utilisation, Some("%"))));
         assert_eq!(field("arch", b"x86_64"), None);
         assert_eq!(field("colour", b"red"), None);
+        assert_eq!(field("creationTimestamp", b"5"), Some((Field::Submit, None)));
+        assert_eq!(field("AllocTRES", b"cpu=4,gres/gpu=2"), Some((Field::Gpus, None)));
+        assert_eq!(field("gpus", b"0,1"), Some((Field::Devices, None)));
+        assert_eq!(field("mem", b"16 GiB"), Some((Field::Memory, None)));
+    }
+
+    #[test]
+    fn titles_that_cells_do_not_bear_out_are_told() {
+        let of = |title, cells: &[&[u8]]| meant(title, cells, &[], Style::default());
+        assert_eq!(of("start", &[b"soon"]), Some(Meant::Misfit(Field::Start)));
+        let some: [&[u8]; 3] = [b"3600", b"UNLIMITED", b"long"];
+        assert_eq!(of("duration", &some), Some(Meant::Held(Field::Duration, None)));
+        assert_eq!(of("queue", &[b"prod"]), Some(Meant::Held(Field::Queue, None)));
+        assert_eq!(of("colour", &[b"red"]), None);
+        let german = Style { comma: true, ..Style::default() };
+        let gpus = |cells: &[&[u8]]| meant("gpus", cells, &[], german);
+        assert_eq!(gpus(&[b"0,5", b"2,0"]), Some(Meant::Held(Field::Gpus, None)));
+        assert_eq!(gpus(&[b"0,1", b"0,1,2,3"]), Some(Meant::Held(Field::Devices, None)));
+        let taken = meant("gpus", &[b"8"], &[Field::Gpus], Style::default());
+        assert_eq!(taken, None, "a count is no list");
     }
 }

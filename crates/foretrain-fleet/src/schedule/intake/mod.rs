@@ -13,7 +13,7 @@ use super::cluster::Cluster;
 use super::exchange::{DataParallel, Exchange};
 use super::job::{Job, Share, Stages};
 use super::slices::exists as slice_exists;
-use crate::jobs::{self, Status};
+use crate::jobs;
 use crate::utilisation::{Features, Predictor};
 
 /// Takes rows one by one and says what it could not use.
@@ -55,8 +55,6 @@ pub struct Used {
     pub other_kind: u64,
     /// Jobs that may run at other sizes than they ask for.
     pub elastic: u64,
-    /// Jobs that had not ended when the table was written.
-    pub unended: u64,
     /// Jobs with the id of an earlier row.
     pub repeated: u64,
 }
@@ -164,7 +162,8 @@ impl<'a> Intake<'a> {
         if gpus <= 0.0 {
             return Err("no GPU asked for");
         }
-        let duration = duration(row, gpus).ok_or("duration not known")?;
+        let unknown = if row.is_unfinished() { UNFINISHED } else { "duration not known" };
+        let duration = duration(row, gpus).ok_or(unknown)?;
         if duration <= Nanos::ZERO {
             return Err("it ran for no time");
         }
@@ -215,8 +214,6 @@ impl<'a> Intake<'a> {
             *count += u64::from(known);
         }
         self.used.parts += u64::from(share != Share::Whole);
-        let unended = matches!(row.status, Some(Status::Running | Status::Waiting));
-        self.used.unended += u64::from(unended);
         let repeated = !row.id.is_empty() && !self.ids.insert(FxBuildHasher.hash_one(&row.id));
         self.used.repeated += u64::from(repeated);
         Ok(job)
@@ -293,6 +290,8 @@ const LONGEST: Nanos = Nanos::from_millis(3_653 * 86_400_000);
 /// Why they are left out.
 const SEVERAL_SLICES: &str =
     "several isolated slices asked for, which no one process can use together";
+/// Why they are left out: what they took so far is not what they take.
+const UNFINISHED: &str = "it had not ended when the table was written";
 /// Why rows without it are left out.
 const NO_GPUS: &str = "number of GPUs not known";
 /// Why rows without it are left out.

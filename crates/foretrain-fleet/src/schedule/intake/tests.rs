@@ -81,9 +81,12 @@ fn rows_that_may_mislead_are_counted() {
     intake.add(&row("a", 5, 1.0, 60));
     intake.add(&row("", 5, 1.0, 60));
     intake.add(&row("", 5, 1.0, 60));
-    intake.add(&jobs::Job { status: Some(Status::Running), ..row("b", 0, 1.0, 60) });
-    let (jobs, used) = intake.finish().expect("all can");
-    assert_eq!((jobs.len(), used.repeated, used.unended), (5, 1, 1));
+    let running = jobs::Job { status: Some(jobs::Status::Running), ..row("b", 0, 1.0, 60) };
+    intake.add(&jobs::Job { duration: None, ..running.clone() });
+    let second = Some(Nanos::from_millis(1_000));
+    intake.add(&jobs::Job { duration: None, steps: Some(9.0), step_time: second, ..running });
+    let (jobs, used) = intake.finish().expect("five can");
+    assert_eq!((jobs.len(), used.repeated, used.left_out[UNFINISHED]), (5, 1, 1));
 }
 
 #[test]

@@ -70,7 +70,8 @@ pub struct FleetColumnReport {
     pub field: String,
     /// Its unit; `null` where it needs none.
     pub unit: Option<String>,
-    /// Who says so: `schema`, `title`, `given`, `file` or `guessed`; `null` without a unit.
+    /// Who says so: `schema`, `title`, `given`, `file`, `times` (it is what lies between two other
+    /// times) or `guessed`; `null` without a unit.
     pub unit_from: Option<String>,
     /// Rows with a usable value.
     pub usable: CoverageReport,
