@@ -10,7 +10,6 @@ use foretrain_cost::interference::colocation::JobLoad;
 use super::cluster::Cluster;
 use super::exchange::{DataParallel, Exchange};
 use super::job::{Job, Share, Stages};
-use super::slices::exists as slice_exists;
 use crate::jobs;
 use crate::utilisation::{Features, Predictor};
 
@@ -160,7 +159,7 @@ impl<'a> Intake<'a> {
         if duration > LONGEST {
             return Err("longer than ten years");
         }
-        let (share, whole) = if let Some(sevenths) = slice_of(&row.gpu_kind) {
+        let (share, whole) = if let Some(sevenths) = jobs::slice_of(&row.gpu_kind) {
             // A process sees one isolated slice, and NCCL joins none.
             if gpus > 1.0 {
                 return Err(SEVERAL_SLICES);
@@ -263,15 +262,6 @@ impl<'a> Intake<'a> {
     }
 }
 
-/// Sevenths of a GPU in the name of an isolated slice, as in `MIG-3g.20gb` or `A100 1g.5gb`.
-fn slice_of(kind: &str) -> Option<u8> {
-    let (before, after) = kind.split_once("g.")?;
-    let sevenths = before.chars().last()?.to_digit(10)? as u8;
-    let memory = after.chars().take_while(char::is_ascii_digit).count();
-    let named = memory > 0 && after[memory..].to_ascii_lowercase().starts_with("gb");
-    (named && slice_exists(sevenths)).then_some(sevenths)
-}
-
 /// Tables of longer ones hold a time that is none.
 const LONGEST: Nanos = Nanos::from_millis(3_653 * 86_400_000);
 /// Why they are left out.
@@ -350,15 +340,6 @@ mod tests {
         let (jobs, _) = intake.finish().expect("usable");
         let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         assert_eq!(names, ["first", "second", "third", "late"]);
-    }
-
-    #[test]
-    fn slices_are_told_by_their_names() {
-        assert_eq!(slice_of("MIG-3g.20gb"), Some(3));
-        assert_eq!(slice_of("A100 1g.5GB"), Some(1));
-        for other in ["A100-40gb", "v100", "5g.5gb", "3g.", "g.5gb", ""] {
-            assert_eq!(slice_of(other), None, "{other}");
-        }
     }
 
     /// One slice in place of eight would be an eighth of the job.
