@@ -45,8 +45,8 @@ pub(super) struct Busy {
     surely: Steps,
     open_ended: u64,
     machines: FxHashMap<String, OnMachine>,
-    /// Whether rows name the machines of only part of a job's time.
-    moving: bool,
+    /// Whether a row does not tell how many GPUs are held at once on its machines.
+    vague: bool,
     placed: u64,
     jobs: u64,
     /// GPU-seconds held.
@@ -61,8 +61,8 @@ pub(super) struct Busy {
 struct OnMachine {
     /// As rows say.
     counted: Steps,
-    /// By jobs on several machines that do not say how many on each, taken to be even; and by jobs
-    /// that may have ended.
+    /// By jobs on several machines that do not say how many on each, taken to be even; by jobs that
+    /// may have ended; and by vague rows.
     supposed: Steps,
 }
 
@@ -102,10 +102,10 @@ impl Busy {
         self.place(job, start, Nanos::MAX, gpus);
     }
 
-    /// Whether the rows that come name the machines of only part of a job's time, as rows of several
-    /// attempts do.
-    pub(super) fn moving(&mut self, moving: bool) {
-        self.moving = moving;
+    /// Whether the row that comes says too little of its machines to count jobs at once on them: it
+    /// names those of its last attempt only, or is an earlier row again.
+    pub(super) fn vague(&mut self, vague: bool) {
+        self.vague = vague;
     }
 
     fn place(&mut self, job: &Job, start: Nanos, end: Nanos, gpus: f64) {
@@ -132,7 +132,7 @@ impl Busy {
                 self.machines.insert(placed.machine.clone(), OnMachine::default());
             }
             if let Some(machine) = self.machines.get_mut(&placed.machine) {
-                let is_sure = is_counted && ended && !self.moving;
+                let is_sure = is_counted && ended && !self.vague;
                 let steps = if is_sure { &mut machine.counted } else { &mut machine.supposed };
                 steps.add(start, end, own);
             }

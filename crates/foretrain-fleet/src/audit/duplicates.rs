@@ -78,11 +78,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Takes in a row.
-    pub fn add(&mut self, job: &Job) {
+    /// Takes in a row; whether it is equal to an earlier one of the same id.
+    pub fn add(&mut self, job: &Job) -> bool {
         if job.id.is_empty() || self.ids.len() + self.earlier.len() >= MOST {
-            return;
+            return false;
         }
+        let mut is_equal = false;
         self.found.compared += 1;
         let (id, row) = (hash(&job.id), row_hash(job));
         if let Some(first) = self.earlier.get(&id) {
@@ -90,11 +91,12 @@ impl Seen {
                 self.found.elsewhere_first = job.row;
             }
             self.found.elsewhere += 1;
-            self.found.elsewhere_rows += u64::from(*first == row);
+            is_equal = *first == row;
+            self.found.elsewhere_rows += u64::from(is_equal);
         }
         let Some(first) = self.ids.get(&id) else {
             self.ids.insert(id, row);
-            return;
+            return is_equal;
         };
         if self.found.ids == 0 {
             self.found.first = job.row;
@@ -102,7 +104,9 @@ impl Seen {
         self.found.ids += 1;
         // `insert` tells whether an equal row was among those met again.
         let again = !self.rows.insert(row);
+        is_equal |= *first == row || again;
         self.found.rows += u64::from(*first == row || again);
+        is_equal
     }
 
     /// What a table had more than once, or has of earlier ones; the next row is of another table.
@@ -143,10 +147,10 @@ mod tests {
     fn rows_of_overlapping_tables_are_counted() {
         let job = |id: &str, gpus: f64| Job { id: id.into(), gpus: Some(gpus), ..Job::default() };
         let mut seen = Seen::default();
-        [job("a", 1.0), job("b", 1.0), job("b", 1.0)].iter().for_each(|job| seen.add(job));
+        [job("a", 1.0), job("b", 1.0), job("b", 1.0)].iter().for_each(|job| _ = seen.add(job));
         let first = seen.end_of_table();
         assert_eq!((first.ids, first.rows, first.elsewhere), (1, 1, 0));
-        [job("b", 1.0), job("a", 2.0), job("c", 1.0)].iter().for_each(|job| seen.add(job));
+        [job("b", 1.0), job("a", 2.0), job("c", 1.0)].iter().for_each(|job| _ = seen.add(job));
         let second = seen.end_of_table();
         assert_eq!((second.ids, second.elsewhere, second.elsewhere_rows), (0, 2, 1));
         seen.add(&job("c", 1.0));

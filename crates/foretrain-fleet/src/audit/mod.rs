@@ -11,6 +11,8 @@ mod join;
 mod machines;
 mod names;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 use foretrain_core::diagnostics::Coverage;
 use foretrain_core::{Ledger, Nanos, Severity};
@@ -163,7 +165,7 @@ impl Auditor {
         let unused = table.unused().to_vec();
         let has = |field: Field| columns.iter().any(|column| column.field == field);
         let in_numbers = table.dated_in_numbers();
-        self.busy.moving(has(Field::Attempts));
+        let attempts = has(Field::Attempts);
         let mut join = (kind == Kind::Parts).then(|| Join::begin(&name));
         let mut present = vec![0_u64; Field::COUNT];
         let mut days = Days::default();
@@ -177,7 +179,8 @@ impl Auditor {
             run_times += u64::from(job.run_time().is_some());
             match kind {
                 Kind::Jobs => {
-                    self.seen.add(job);
+                    let again = self.seen.add(job);
+                    self.busy.vague(again || attempts);
                     self.job(job);
                 }
                 Kind::Machines => self.evidence.listed(job),

@@ -65,7 +65,7 @@ impl Source {
                 say_guess(guess, file, ledger);
             }
             let read = table.for_each(|job| {
-                seen.add(job);
+                let _ = seen.add(job);
                 visit(job);
             });
             seen.end_of_table().record(ledger);
