@@ -50,7 +50,7 @@ faults! {
     ImpossibleGpus Dropped "impossible-gpus" "negative or absurd number of GPUs, left out";
     ImpossibleCount Dropped "impossible-count" "negative, absurd or broken number, left out";
     BusyBeyondFull Dropped "utilisation-above-100" "utilisation below 0 or above 100 %, left out";
-    BusyInAnotherUnit Dropped "utilisation-in-another-unit" "utilisation above 1 where the first rows told shares of 1: it is left out, and the others may be percent, too; say the unit with --column utilisation=COLUMN:%, or in the title";
+    BusyInAnotherUnit Dropped "utilisation-in-another-unit" "utilisation above 1 in a column guessed to be shares of 1: left out; if it is percent, say --column utilisation=COLUMN:%";
     NoId Note "no-id" "row without a job id: counted, but it cannot be joined or told from others";
     UnknownStatus Note "status-unknown" "status that no known system writes, kept as \"other\"";
     UnknownClass Dropped "class-unknown" "architecture class that is none of the six, left out";
