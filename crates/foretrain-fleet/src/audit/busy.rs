@@ -314,7 +314,7 @@ fn whose<'a>(sample: &'a Sample, evidence: &Evidence) -> (&'a str, Named) {
             title[cut + 1..].trim_start_matches("gpu").parse().ok().filter(|gpu| *gpu < 64)?;
         evidence.knows(&title[..cut]).then_some((&title[..cut], Named::From(gpu)))
     });
-    found.unwrap_or_else(|| match perhaps {
+    found.unwrap_or(match perhaps {
         Some(gpu) => ("", Named::From(gpu)),
         None => (title, Named::Not),
     })

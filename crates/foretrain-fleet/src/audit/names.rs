@@ -40,7 +40,7 @@ pub(super) fn alike(known: &[&str], suspects: &[&str]) -> Alike {
 /// What comes before a domain; numbers with points are addresses.
 fn host(name: &str) -> Option<&str> {
     let (host, _) = name.split_once('.')?;
-    host.chars().any(|c| c.is_alphabetic()).then_some(host)
+    host.chars().any(char::is_alphabetic).then_some(host)
 }
 
 #[cfg(test)]

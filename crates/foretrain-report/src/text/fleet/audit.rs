@@ -16,8 +16,8 @@ use crate::text::units::{name, percent};
 
 /// Rows of a list before the rest is only counted.
 pub(super) const SHOWN: usize = 12;
-/// Columns of coverage by day.
-const COLUMNS: usize = 8;
+/// Characters for the coverage of columns, beside days and rows.
+const WIDTH: usize = 64;
 
 /// The page of `fleet audit`.
 pub fn fleet_audit(audit: &Audit, style: TextStyle) -> String {
@@ -202,10 +202,18 @@ fn by_column(periods: &[Period], sheet: &mut Sheet) -> (Vec<usize>, usize) {
             sheet.field(title, &names.join(", "));
         }
     }
-    let hidden = varying.len().saturating_sub(COLUMNS);
     varying.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut left = WIDTH;
+    let fits = |column: &usize| {
+        let width = 2 + first.filled[*column].0.name().len().max("100.0 %".len());
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let all = varying.len();
     let mut columns: Vec<usize> =
-        varying.into_iter().take(COLUMNS).map(|(column, _)| column).collect();
+        varying.into_iter().map(|(column, _)| column).take_while(fits).collect();
+    let hidden = all - columns.len();
     columns.sort_unstable();
     (columns, hidden)
 }

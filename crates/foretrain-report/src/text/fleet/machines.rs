@@ -93,7 +93,7 @@ fn conflicts(machines: &Machines, sheet: &mut Sheet) {
             None => count(conflict.listed),
         };
         table.row(vec![
-            name(&conflict.machine, 60),
+            name(&conflict.machine, 48),
             listed,
             count(conflict.jobs),
             count(conflict.at_once),
@@ -104,7 +104,7 @@ fn conflicts(machines: &Machines, sheet: &mut Sheet) {
     // Of several machines together.
     for group in machines.groups.iter().take(SHOWN) {
         table.row(vec![
-            name(&group.named(), 60),
+            name(&group.named(), 48),
             group.have.to_string(),
             group.job.to_string(),
             "-".into(),
