@@ -350,6 +350,33 @@ fn hints_take_units_of_titles_and_are_given_once() {
     assert!(error.message().contains("two columns"), "{error}");
 }
 
+/// What a user says of one table's columns is no error for another.
+#[test]
+fn hints_go_for_the_tables_that_have_their_columns() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let paths = [
+        write("jobs.csv", "job_id,queued,duration_s,gpus\na,1700000000,60,1\n"),
+        write("log.csv", "time,node,gpu,util\n1700000000,n1,0,0.5\n"),
+    ];
+    let open = |hints: &[&str]| {
+        let columns = hints.iter().map(|hint| hint.parse().unwrap()).collect();
+        Table::open_all(&paths, &TableOptions { schema: None, columns })
+    };
+    let mut tables = open(&["submit=queued:s", "utilisation=util:%"]).unwrap();
+    let (log, jobs) = (tables.pop().unwrap(), tables.pop().unwrap());
+    assert_eq!((jobs.kind(), log.kind()), (Kind::Jobs, Kind::Samples));
+    let mut busy = Vec::new();
+    log.for_each_sample(false, |sample| busy.extend(sample.busy.iter().copied()));
+    assert_eq!(busy, [Some(0.005)]);
+    let error = open(&["submit=when"]).err().unwrap();
+    assert!(error.message().contains("no table has a column"), "{error}");
+}
+
 #[test]
 fn the_feature_table_may_have_arrivals() {
     let (jobs, _) = read("class,flops,memory_access_bytes,submit_s\n1w1g,1e9,1e6,7\n");

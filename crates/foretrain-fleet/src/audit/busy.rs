@@ -1,55 +1,19 @@
 //! GPUs that jobs held, against GPUs that samples saw busy.
 
-use foretrain_core::diagnostics::Coverage;
 use foretrain_core::{Ledger, Nanos, Severity};
 use rustc_hash::FxHashMap;
 
 use super::duplicates::hash;
+use super::gap::Gap;
 use super::machines::Evidence;
-use crate::jobs::{Job, Sample};
+use super::steps::Steps;
+use crate::jobs::{Holding, Job, Named, Sample, Status};
 
 /// A GPU is busy from this utilisation on: drivers and monitors alone stay below.
 const BUSY: f64 = 0.05;
-/// A smaller share of busy samples without a job is within what clocks differ by.
-const TOLERATED: f64 = 0.01;
 /// Minutes that are kept apart: ten years.
 const MOST_TIMES: usize = 5_000_000;
 const MINUTE: i64 = 60_000_000_000;
-
-/// GPUs in use over time: sorted times, and how many from each on.
-#[derive(Debug, Default)]
-struct Steps {
-    changes: Vec<(Nanos, f64)>,
-}
-
-impl Steps {
-    fn add(&mut self, start: Nanos, end: Nanos, gpus: f64) {
-        self.changes.push((start, gpus));
-        self.changes.push((end, -gpus));
-    }
-
-    /// Turns changes into levels.
-    fn settle(&mut self) {
-        // At equal times GPUs are freed first.
-        self.changes.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let mut level = 0.0;
-        for (_, gpus) in &mut self.changes {
-            level += *gpus;
-            *gpus = level;
-        }
-    }
-
-    fn at(&self, time: Nanos) -> f64 {
-        let after = self.changes.partition_point(|(change, _)| *change <= time);
-        after.checked_sub(1).map_or(0.0, |index| self.changes[index].1.max(0.0))
-    }
-
-    fn peak(&self) -> f64 {
-        let most = self.changes.iter().map(|(_, level)| *level).fold(0.0, f64::max);
-        // Fractions that come and go leave traces in the last digits.
-        (most * 1e6).round() / 1e6
-    }
-}
 
 /// What samples saw within a minute.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,49 +36,17 @@ fn point_of(minute: i64) -> Nanos {
     Nanos::from_nanos(minute.saturating_mul(MINUTE) + MINUTE / 2)
 }
 
-/// Samples that saw GPUs busy without a job of the table on them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gap {
-    /// Busy GPU samples without a job, of all busy ones within the jobs' span.
-    pub unexplained: f64,
-    /// Busy GPU samples within the jobs' span.
-    pub busy: f64,
-    /// All GPU samples within the jobs' span.
-    pub compared: u64,
-    /// GPU samples outside of it, which say nothing of the table.
-    pub outside: u64,
-    /// Mean GPUs that samples saw busy, over the minutes that have any.
-    pub mean_busy: f64,
-    /// Mean GPUs that jobs held in these minutes.
-    pub mean_held: f64,
-    /// Jobs whose end is not known. They are taken to hold their GPUs from their start on, so that
-    /// the gap is at least as large as said.
-    pub open_ended: u64,
-    /// Whether samples were held against the jobs of each machine, or of the whole fleet.
-    pub by_machine: bool,
-    /// Machines with the most busy samples without a job.
-    pub machines: Vec<(String, f64)>,
-}
-
-impl Gap {
-    /// The share of busy samples that no job of the table explains.
-    pub fn share(&self) -> f64 {
-        if self.busy > 0.0 { self.unexplained / self.busy } else { 0.0 }
-    }
-
-    /// Whether the table of jobs must be incomplete.
-    pub fn incomplete(&self) -> bool {
-        self.share() > TOLERATED
-    }
-}
-
 #[derive(Default)]
 pub(super) struct Busy {
     all: Steps,
-    /// GPUs of jobs whose end is not known.
+    /// GPUs of jobs whose end is not known, from their start on.
     open: Steps,
+    /// Those of them that surely are held: by jobs that still run, and by others as they start.
+    surely: Steps,
     open_ended: u64,
-    machines: FxHashMap<String, Steps>,
+    machines: FxHashMap<String, OnMachine>,
+    /// Whether a row does not tell how many GPUs are held at once on its machines.
+    vague: bool,
     placed: u64,
     jobs: u64,
     /// GPU-seconds held.
@@ -124,9 +56,21 @@ pub(super) struct Busy {
     tally: Tally,
 }
 
+/// GPUs that jobs held on one machine.
+#[derive(Default)]
+struct OnMachine {
+    /// As rows say.
+    counted: Steps,
+    /// By jobs on several machines that do not say how many on each, taken to be even; by jobs that
+    /// may have ended; and by vague rows.
+    supposed: Steps,
+}
+
 #[derive(Default)]
 struct Tally {
     seen: bool,
+    /// Whether any sample says of which machine it is.
+    named: bool,
     compared: u64,
     outside: u64,
     busy: f64,
@@ -137,32 +81,62 @@ struct Tally {
 }
 
 impl Busy {
-    /// A job held GPUs from `start` to `end`.
-    pub(super) fn held(&mut self, job: &Job, start: Nanos, end: Nanos, gpus: f64) {
+    /// A job held GPUs.
+    pub(super) fn holds(&mut self, job: &Job, held: &Holding<'_>) {
+        let &Holding { start, gpus, .. } = held;
+        let Some(end) = held.end else { return self.began(job, held) };
         self.jobs += 1;
         self.held += gpus * (end - start).secs_f64();
         let (first, last) = self.span.unwrap_or((start, end));
         self.span = Some((first.min(start), last.max(end)));
         self.all.add(start, end, gpus);
-        self.placed += u64::from(!job.placements.is_empty());
-        self.place(job, start, end, gpus);
+        self.placed += u64::from(!held.placements.is_empty());
+        self.place(job, held, end);
     }
 
     /// A job began to hold GPUs, and nobody knows until when.
-    pub(super) fn began(&mut self, job: &Job, start: Nanos, gpus: f64) {
+    fn began(&mut self, job: &Job, held: &Holding<'_>) {
+        let &Holding { start, gpus, .. } = held;
         self.open_ended += 1;
         self.open.add(start, Nanos::MAX, gpus);
-        self.place(job, start, Nanos::MAX, gpus);
+        let runs = job.status == Some(Status::Running);
+        let surely = if runs { Nanos::MAX } else { start + Nanos::from_nanos(1) };
+        self.surely.add(start, surely, gpus);
+        self.place(job, held, Nanos::MAX);
     }
 
-    fn place(&mut self, job: &Job, start: Nanos, end: Nanos, gpus: f64) {
-        let even = gpus / job.placements.len() as f64;
-        for placed in &job.placements {
-            let own = placed.gpus.map_or(even, f64::from);
+    /// Whether the row that comes is an earlier row again, so that it tells nothing of jobs at once on
+    /// its machines.
+    pub(super) fn vague(&mut self, vague: bool) {
+        self.vague = vague;
+    }
+
+    fn place(&mut self, job: &Job, held: &Holding<'_>, end: Nanos) {
+        let &Holding { start, gpus, placements, .. } = held;
+        let sliced = job.slice().is_some();
+        let ended = end < Nanos::MAX || job.status == Some(Status::Running);
+        let alone = placements.len() == 1;
+        let counts = || placements.iter().filter_map(|placed| placed.gpus);
+        let counted: f64 = if sliced { 0.0 } else { counts().map(f64::from).sum() };
+        let uncounted = if sliced { placements.len() } else { placements.len() - counts().count() };
+        let even = (gpus - counted).max(0.0) / uncounted.max(1) as f64;
+        for placed in placements {
+            let own = placed.gpus.filter(|_| !sliced);
+            let (own, is_counted) = match own {
+                // A row's parts of GPUs are less than the GPUs that they are on.
+                _ if alone => {
+                    let named = own.map(f64::from).filter(|own| *own > gpus.ceil());
+                    (named.unwrap_or(gpus), true)
+                }
+                Some(own) => (f64::from(own), true),
+                None => (even, false),
+            };
             if !self.machines.contains_key(&placed.machine) {
-                self.machines.insert(placed.machine.clone(), Steps::default());
+                self.machines.insert(placed.machine.clone(), OnMachine::default());
             }
-            if let Some(steps) = self.machines.get_mut(&placed.machine) {
+            if let Some(machine) = self.machines.get_mut(&placed.machine) {
+                let is_sure = is_counted && ended && !self.vague;
+                let steps = if is_sure { &mut machine.counted } else { &mut machine.supposed };
                 steps.add(start, end, own);
             }
         }
@@ -176,13 +150,29 @@ impl Busy {
         self.settled = true;
         self.all.settle();
         self.open.settle();
-        self.machines.values_mut().for_each(Steps::settle);
+        self.surely.settle();
+        self.machines.values_mut().for_each(|machine| {
+            machine.counted.settle();
+            machine.supposed.settle();
+        });
     }
 
-    /// The most GPUs that jobs held at once.
+    /// The most GPUs that jobs held at once. Of jobs whose end is not known those that still run are
+    /// taken to do so, and others to have run for a moment.
     pub(super) fn peak(&mut self) -> f64 {
         self.prepare();
-        self.all.peak()
+        self.all.peak_with(&self.surely)
+    }
+
+    /// Jobs whose end is not known.
+    pub(super) fn open_ended(&self) -> u64 {
+        self.open_ended
+    }
+
+    /// The most GPUs that jobs held at once on a machine, of those that say so.
+    pub(super) fn at_once(&self, machine: &str) -> Option<u32> {
+        let most = self.machines.get(machine)?.counted.lasting_peak().ceil() as u32;
+        (most > 0).then_some(most)
     }
 
     /// GPU-seconds that jobs held, and from the first start to the last end.
@@ -198,16 +188,20 @@ impl Busy {
 
     pub(super) fn sample(&mut self, sample: &Sample, evidence: &mut Evidence) {
         self.tally.seen = true;
-        let (machine, gpu) = split(&sample.machine, evidence);
+        let (machine, gpus) = whose(sample, evidence);
+        self.tally.named |= !machine.is_empty();
         let values = sample.busy.iter().enumerate().filter_map(|(gpu, busy)| Some((gpu, (*busy)?)));
-        let highest = values.clone().map(|(gpu, _)| gpu as u32 + 1 + sample.first).max();
-        // A single value of a machine with several GPUs is their mean.
-        let mean_of = (sample.busy.len() == 1 && sample.first == 0 && gpu.is_none())
-            .then(|| evidence.gpus(machine))
-            .flatten()
-            .filter(|gpus| *gpus > 1);
-        if let Some(highest) = highest.filter(|_| mean_of.is_none() && !machine.is_empty()) {
-            evidence.logged(machine, gpu.map_or(highest, |gpu| gpu + 1));
+        // Where nothing names GPUs, a single value of a machine with several is their mean.
+        let is_mean = gpus == Named::Not && sample.busy.len() == 1;
+        let mean_of = is_mean.then(|| evidence.gpus(machine)).flatten().filter(|gpus| *gpus > 1);
+        let highest = values.clone().map(|(gpu, _)| gpu as u32 + 1).max();
+        if let Some(highest) = highest.filter(|_| !machine.is_empty()) {
+            let numbered = match gpus {
+                Named::From(first) => Some(first.saturating_add(highest)),
+                Named::Not if !is_mean => Some(highest),
+                _ => None,
+            };
+            evidence.logged(machine, numbered);
         }
         let count = values.clone().count() as u64 * u64::from(mean_of.unwrap_or(1));
         let outside = self.span.is_none_or(|(first, last)| sample.at < first || sample.at >= last);
@@ -221,11 +215,13 @@ impl Busy {
             None => values.filter(|(_, busy)| *busy >= BUSY).count() as f64,
         };
         let whole = mean_of.is_some() || sample.busy.len() > 1;
-        let by_machine = self.by_machine();
+        let by_machine = self.by_machine() && !machine.is_empty();
         let tally = &mut self.tally;
         tally.busy += busy;
         if by_machine {
-            let held = self.machines.get(machine).map_or(0.0, |steps| steps.at(sample.at));
+            let held = self.machines.get(machine).map_or(0.0, |machine| {
+                machine.counted.at(sample.at) + machine.supposed.at(sample.at)
+            });
             // Which GPUs of a machine a job held is not known, so one of them alone is only
             // missed where no job is on the machine.
             let missing = if whole {
@@ -242,7 +238,7 @@ impl Busy {
         }
         let minute = sample.at.nanos().div_euclid(MINUTE);
         if tally.minutes.len() < MOST_TIMES || tally.minutes.contains_key(&minute) {
-            let who = hash(&(&sample.machine, sample.first));
+            let who = hash(&(&sample.machine, sample.gpus));
             let point =
                 tally.minutes.entry(minute).or_insert(Minute { first: who, ..Minute::default() });
             point.busy += busy;
@@ -252,12 +248,12 @@ impl Busy {
         }
     }
 
-    pub(super) fn gap(mut self, ledger: &mut Ledger) -> Option<Gap> {
+    pub(super) fn gap(mut self, clocks_differ: bool, ledger: &mut Ledger) -> Option<Gap> {
         if !self.tally.seen || self.jobs == 0 {
             return None;
         }
         self.prepare();
-        let by_machine = self.by_machine();
+        let by_machine = self.by_machine() && self.tally.named;
         let mut times: Vec<(Nanos, f64)> = self
             .tally
             .minutes
@@ -289,22 +285,9 @@ impl Busy {
             open_ended: self.open_ended,
             by_machine,
             machines,
+            clocks_differ,
         };
-        ledger.cover(
-            "GPU samples within the span of the jobs",
-            gap.compared,
-            gap.compared + gap.outside,
-        );
-        if gap.incomplete() {
-            let part =
-                Coverage { used: gap.unexplained.round() as u64, total: gap.busy.round() as u64 };
-            ledger.record_at(
-                Severity::Warning,
-                "job-table-incomplete",
-                "job table incomplete: GPUs are busy on which no job of the table runs",
-                || format!("{part} busy GPU samples"),
-            );
-        }
+        gap.record(ledger);
         ledger.record_many(
             Severity::Dropped,
             "sample-times-beyond",
@@ -316,16 +299,26 @@ impl Busy {
     }
 }
 
-/// The machine of a title such as `10.140.1.10-3`, and the GPU in it.
-fn split<'a>(title: &'a str, evidence: &Evidence) -> (&'a str, Option<u32>) {
+/// The machine of a sample and its GPUs, where a title such as `10.140.1.10-3` names both, or such as
+/// `gpu3` a GPU of the only machine.
+fn whose<'a>(sample: &'a Sample, evidence: &Evidence) -> (&'a str, Named) {
+    let title = sample.machine.as_str();
+    let perhaps = match sample.gpus {
+        Named::Perhaps(gpu) => Some(gpu),
+        Named::Not => None,
+        named => return (title, named),
+    };
     if evidence.knows(title) {
-        return (title, None);
+        return (title, Named::Not);
     }
     let cut = title.rfind(['-', '/', ':', '_']);
     let found = cut.and_then(|cut| {
         let gpu =
             title[cut + 1..].trim_start_matches("gpu").parse().ok().filter(|gpu| *gpu < 64)?;
-        evidence.knows(&title[..cut]).then_some((&title[..cut], Some(gpu)))
+        evidence.knows(&title[..cut]).then_some((&title[..cut], Named::From(gpu)))
     });
-    found.unwrap_or((title, None))
+    found.unwrap_or(match perhaps {
+        Some(gpu) => ("", Named::From(gpu)),
+        None => (title, Named::Not),
+    })
 }

@@ -9,17 +9,8 @@ use crate::jobs::{Field, Job};
 const DAY: i64 = 86_400_000_000_000;
 /// Days that are kept apart; 100 years.
 const MOST: usize = 36_525;
-/// Fields whose coverage is followed.
-pub(super) const FOLLOWED: [Field; 8] = [
-    Field::Id,
-    Field::Start,
-    Field::End,
-    Field::Gpus,
-    Field::Status,
-    Field::Machine,
-    Field::User,
-    Field::Utilisation,
-];
+/// Rows of a day, and those with a value by field.
+type Counts = [u32; Field::COUNT + 1];
 
 /// The day of a time, counted from the table's origin.
 pub(super) fn day_of(time: Nanos) -> i64 {
@@ -33,7 +24,7 @@ pub struct Day {
     pub day: i64,
     /// Rows that are dated on it.
     pub rows: u64,
-    /// Rows with a value, by followed field.
+    /// Rows with a value, by field that the table has.
     pub filled: Vec<(Field, u64)>,
 }
 
@@ -48,13 +39,15 @@ pub struct Period {
     pub days: u64,
     /// Rows.
     pub rows: u64,
-    /// Rows with a value, by followed field that any row of the table fills.
+    /// Rows with a value, by field that the table has.
     pub filled: Vec<(Field, u64)>,
 }
 
 #[derive(Default)]
 pub(super) struct Days {
-    rows: FxHashMap<i64, [u64; FOLLOWED.len() + 1]>,
+    rows: FxHashMap<i64, Counts>,
+    /// Fields that any row has a value of, a bit each.
+    any: u64,
     undated: u64,
 }
 
@@ -68,10 +61,14 @@ impl Days {
             self.undated += 1;
             return;
         }
-        let counts = self.rows.entry(day).or_default();
-        counts[0] += 1;
-        for (count, field) in counts[1..].iter_mut().zip(FOLLOWED) {
-            *count += filled >> field.index() & 1;
+        self.any |= filled;
+        let counts = self.rows.entry(day).or_insert([0; Field::COUNT + 1]);
+        counts[0] = counts[0].saturating_add(1);
+        let mut left = filled;
+        while left != 0 {
+            let count = &mut counts[left.trailing_zeros() as usize + 1];
+            *count = count.saturating_add(1);
+            left &= left - 1;
         }
     }
 
@@ -80,49 +77,55 @@ impl Days {
         self.undated
     }
 
-    fn sorted(&self) -> Vec<(i64, [u64; FOLLOWED.len() + 1])> {
-        let mut days: Vec<_> = self.rows.iter().map(|(day, counts)| (*day, *counts)).collect();
+    fn sorted(&self) -> Vec<(i64, &Counts)> {
+        let mut days: Vec<_> = self.rows.iter().map(|(day, counts)| (*day, counts)).collect();
         days.sort_unstable_by_key(|(day, _)| *day);
         days
     }
 
-    /// Runs of days on which every followed field is covered to the same degree.
-    pub(super) fn periods(&self) -> Vec<Period> {
-        let days = self.sorted();
-        let any = |index: usize| days.iter().any(|(_, counts)| counts[index + 1] > 0);
-        let shown: Vec<usize> = (0..FOLLOWED.len()).filter(|index| any(*index)).collect();
-        let degrees = |counts: &[u64; FOLLOWED.len() + 1]| -> Vec<u8> {
-            shown.iter().map(|index| degree(counts[index + 1], counts[0])).collect()
-        };
+    /// Fields to follow: those that the table has, and those that rows tell in other ways.
+    fn shown(&self, has: impl Fn(Field) -> bool) -> Vec<Field> {
+        // What these say stands in other fields.
+        let part = [Field::GpuShare, Field::Instances, Field::Attempts, Field::Devices];
+        let told = |field: Field| self.any >> field.index() & 1 == 1 && !part.contains(&field);
+        Field::ALL.iter().copied().filter(|field| has(*field) || told(*field)).collect()
+    }
+
+    /// Runs of days on which every field that the table has is covered to the same degree.
+    pub(super) fn periods(&self, has: impl Fn(Field) -> bool) -> Vec<Period> {
+        let shown = self.shown(has);
         let mut periods: Vec<(Vec<u8>, Period)> = Vec::new();
-        for (day, counts) in &days {
-            let own = degrees(counts);
-            let filled = || shown.iter().map(|index| (FOLLOWED[*index], counts[index + 1]));
+        for (day, counts) in self.sorted() {
+            let of = |field: &Field| u64::from(counts[field.index() + 1]);
+            let rows = u64::from(counts[0]);
+            let own: Vec<u8> = shown.iter().map(|field| degree(of(field), rows)).collect();
             match periods.last_mut() {
                 Some((degrees, period)) if *degrees == own => {
-                    period.last = *day;
+                    period.last = day;
                     period.days += 1;
-                    period.rows += counts[0];
-                    for ((_, sum), (_, new)) in period.filled.iter_mut().zip(filled()) {
-                        *sum += new;
+                    period.rows += rows;
+                    for (field, sum) in &mut period.filled {
+                        *sum += of(field);
                     }
                 }
                 _ => {
-                    let filled = filled().collect();
-                    let period =
-                        Period { first: *day, last: *day, days: 1, rows: counts[0], filled };
-                    periods.push((own, period));
+                    let filled = shown.iter().map(|field| (*field, of(field))).collect();
+                    periods.push((own, Period { first: day, last: day, days: 1, rows, filled }));
                 }
             }
         }
         periods.into_iter().map(|(_, period)| period).collect()
     }
 
-    pub(super) fn finish(self) -> Vec<Day> {
+    pub(super) fn finish(self, has: impl Fn(Field) -> bool) -> Vec<Day> {
+        let shown = self.shown(has);
         let days = self.sorted().into_iter().map(|(day, counts)| Day {
             day,
-            rows: counts[0],
-            filled: FOLLOWED.into_iter().zip(counts[1..].iter().copied()).collect(),
+            rows: u64::from(counts[0]),
+            filled: shown
+                .iter()
+                .map(|field| (*field, u64::from(counts[field.index() + 1])))
+                .collect(),
         });
         days.collect()
     }

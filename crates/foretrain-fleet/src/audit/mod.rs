@@ -4,38 +4,34 @@
 mod busy;
 mod days;
 mod duplicates;
+mod fields;
+mod gap;
+mod groups;
 mod join;
 mod machines;
+mod names;
+mod steps;
+#[cfg(test)]
+mod tests;
 
 use foretrain_core::diagnostics::Coverage;
 use foretrain_core::{Ledger, Nanos, Severity};
 
-use crate::jobs::{Binding, Field, Job, Kind, Schema, Table, TableRead};
+use crate::jobs::{Binding, Field, Job, Kind, SamplesRead, Schema, Table, TableRead};
 
-pub use busy::Gap;
 pub use days::{Day, Period};
-pub use duplicates::Duplicates;
+pub use duplicates::{Duplicates, Seen};
+pub use fields::Arrivals;
+pub use gap::Gap;
+pub use groups::MachineGroup;
 pub use join::{Join, JoinPeriod};
 pub use machines::{Capacity, CapacityFrom, MachineConflict, Machines};
 
 use busy::Busy;
 use days::Days;
-use duplicates::Seen;
+use fields::{arrivals, filled};
 use join::Index;
 use machines::Evidence;
-
-/// What a table says of when its jobs were submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
-    /// It has a time of submission.
-    Submitted,
-    /// It only says when jobs started: an arrival is not known, an order of starts is.
-    Started,
-    /// It only has lengths of time. Arrivals are not made up from them.
-    SpansOnly,
-    /// It has no times at all.
-    Untimed,
-}
 
 /// A column and how much of it can be used.
 #[derive(Clone, Debug)]
@@ -65,6 +61,8 @@ pub struct TableAudit {
     pub unused: Vec<String>,
     /// Whether arrivals are known; of tables of jobs.
     pub arrivals: Option<Arrivals>,
+    /// Rows that say when their job was submitted, of all rows.
+    pub submitted: Coverage,
     /// Rows with a run time, of all rows.
     pub run_times: Coverage,
     /// The days it covers, merged where they are alike.
@@ -103,6 +101,8 @@ pub struct Allocated {
     pub span: Nanos,
     /// Jobs whose time and GPUs are known, of all jobs.
     pub jobs: Coverage,
+    /// Jobs that began and whose end is not known: what they hold is not in the share.
+    pub open_ended: u64,
 }
 
 /// Looks at tables together: jobs first, then machines and parts, then samples, so that each can be
@@ -133,10 +133,25 @@ struct Auditor {
     busy: Busy,
     joins: Vec<Join>,
     ledger: Ledger,
-    /// Whether dates in tables of jobs state a zone.
-    jobs_zoned: bool,
-    jobs_dated: bool,
+    seen: Seen,
     jobs_with_time: Coverage,
+    /// By which clocks jobs are.
+    jobs_by: Clocks,
+    /// Whether samples are by another clock than jobs, as far as is known.
+    clocks_differ: bool,
+    slices: u64,
+    first_slice: Option<String>,
+}
+
+/// By which clocks times are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clocks {
+    /// By one whose zone is known: dates with a zone, or numbers since 1970.
+    known: bool,
+    /// By one whose zone nobody says.
+    unknown: bool,
+    /// Whether dates state their zone.
+    zoned: bool,
 }
 
 impl Auditor {
@@ -148,11 +163,11 @@ impl Auditor {
         }
         let columns: Vec<Binding> = table.bindings().to_vec();
         let unused = table.unused().to_vec();
-        let arrivals = (kind == Kind::Jobs).then(|| arrivals(&table));
+        let has = |field: Field| columns.iter().any(|column| column.field == field);
+        let in_numbers = table.dated_in_numbers();
         let mut join = (kind == Kind::Parts).then(|| Join::begin(&name));
         let mut present = vec![0_u64; Field::COUNT];
         let mut days = Days::default();
-        let mut seen = Seen::default();
         let mut run_times = 0;
         let read = table.for_each(|job| {
             let filled = filled(job);
@@ -163,7 +178,8 @@ impl Auditor {
             run_times += u64::from(job.run_time().is_some());
             match kind {
                 Kind::Jobs => {
-                    seen.add(job);
+                    let again = self.seen.add(job);
+                    self.busy.vague(again);
                     self.job(job);
                 }
                 Kind::Machines => self.evidence.listed(job),
@@ -177,13 +193,22 @@ impl Auditor {
         });
         let rows = Coverage { used: read.given, total: read.rows };
         if kind == Kind::Jobs {
-            self.jobs_zoned |= read.zoned > 0;
-            self.jobs_dated |= read.zoned + read.unzoned > 0;
+            self.jobs_by.known |= read.zoned > 0 || in_numbers;
+            self.jobs_by.unknown |= read.unzoned > 0;
+            self.jobs_by.zoned |= read.zoned > 0;
             self.jobs_with_time.total += read.rows;
         }
         self.joins.extend(join);
-        let duplicates = seen.finish();
+        let duplicates = match kind {
+            Kind::Jobs => self.seen.end_of_table(),
+            _ => Duplicates::default(),
+        };
         self.record(&read, source, &duplicates);
+        let count = |field: Field| present[field.index()];
+        let arrivals = (kind == Kind::Jobs).then(|| arrivals(count));
+        let (periods, undated) = (days.periods(has), days.undated());
+        let days = days.finish(has);
+        let submitted = Coverage { used: count(Field::Submit), total: read.rows };
         let columns = columns.into_iter().map(|binding| ColumnAudit {
             coverage: Coverage { used: present[binding.field.index()], total: read.rows },
             binding,
@@ -197,41 +222,55 @@ impl Auditor {
             columns: columns.collect(),
             unused,
             arrivals,
+            submitted,
             run_times: Coverage { used: run_times, total: read.rows },
-            undated: days.undated(),
-            periods: days.periods(),
-            days: days.finish(),
+            periods,
+            days,
+            undated,
             duplicates,
         }
     }
 
     fn job(&mut self, job: &Job) {
         self.index.add(job);
-        self.evidence.ran(job);
-        let Some(gpus) = job.gpus else { return };
-        match (job.occupied(), job.start) {
-            (Some((start, end)), _) => {
-                self.jobs_with_time.used += 1;
-                self.busy.held(job, start, end, gpus);
-            }
-            (None, Some(start)) => self.busy.began(job, start, gpus),
-            (None, None) => {}
+        if job.attempts.is_empty() {
+            self.evidence.ran(job);
         }
+        for attempt in &job.attempts {
+            self.evidence.ran_on(job, &attempt.placements, attempt.gpus());
+        }
+        if let Some(sevenths) = job.slice() {
+            self.slices += 1;
+            self.first_slice.get_or_insert_with(|| {
+                format!("row {}: {} counts {sevenths}/7 of a GPU", job.row, job.gpu_kind)
+            });
+        }
+        let (mut ended, mut open) = (false, false);
+        for held in job.holdings() {
+            (ended, open) = (ended || held.end.is_some(), open || held.end.is_none());
+            self.busy.holds(job, &held);
+        }
+        self.jobs_with_time.used += u64::from(ended && !open);
     }
 
     fn samples(&mut self, table: Table, source: Option<&str>) -> TableAudit {
         let (name, schema) = (table.name().to_owned(), table.schema());
         // Both are of one cluster: a job table that names no zone is by the clock of the log.
-        let as_written = table.samples_zoned() && self.jobs_dated && !self.jobs_zoned;
-        let binding = table.sample_time().cloned();
+        let Clocks { known, unknown, zoned } = self.jobs_by;
+        let as_written = table.samples_zoned() && unknown && !zoned;
+        let in_numbers = table.dated_in_numbers();
+        let unused = table.samples_unused().to_vec();
         self.busy.prepare();
         let mut samples = Coverage::default();
-        let read = table.for_each_sample(as_written, |sample| {
+        let SamplesRead { read, columns } = table.for_each_sample(as_written, |sample| {
             samples.total += sample.busy.len() as u64;
             samples.used += sample.busy.iter().flatten().count() as u64;
             self.busy.sample(sample, &mut self.evidence);
         });
         self.record(&read, source, &Duplicates::default());
+        let own_known = in_numbers || read.zoned > 0;
+        self.clocks_differ |= !as_written
+            && ((known && !unknown && read.unzoned > 0) || (unknown && !known && own_known));
         if as_written {
             self.ledger.record_many(
                 Severity::Inferred,
@@ -242,18 +281,18 @@ impl Auditor {
             );
         }
         self.ledger.cover("GPU samples with a value", samples.used, samples.total);
+        let columns =
+            columns.into_iter().map(|(binding, coverage)| ColumnAudit { binding, coverage });
         TableAudit {
             name,
             schema,
             kind: Kind::Samples,
             rows: Coverage { used: read.given, total: read.rows },
             cut_short: read.cut.is_some(),
-            columns: Vec::from_iter(binding.map(|binding| ColumnAudit {
-                binding,
-                coverage: Coverage { used: read.given, total: read.rows },
-            })),
-            unused: Vec::new(),
+            columns: columns.collect(),
+            unused,
             arrivals: None,
+            submitted: Coverage::default(),
             run_times: Coverage::default(),
             periods: Vec::new(),
             days: Vec::new(),
@@ -271,12 +310,19 @@ impl Auditor {
     }
 
     fn finish(mut self, tables: Vec<TableAudit>) -> Audit {
-        let peak = self.busy.peak();
-        let machines = self.evidence.finish(peak, &mut self.ledger);
+        let machines = self.evidence.finish(&mut self.busy, &mut self.ledger);
+        self.ledger.record_many(
+            Severity::Inferred,
+            "slices-of-gpus",
+            "job that asks for slices of GPUs (by its kind of GPU): each counts as its sevenths of one",
+            self.slices,
+            self.first_slice.take(),
+        );
         let allocated = machines.capacity.and_then(|capacity| {
             let (held, span) = self.busy.held_over()?;
             let share = (held / (capacity.gpus * span.secs_f64())).min(1.0);
-            Some(Allocated { share, span, jobs: self.jobs_with_time })
+            let open_ended = self.busy.open_ended();
+            Some(Allocated { share, span, jobs: self.jobs_with_time, open_ended })
         });
         // Without jobs there is nothing to join to.
         if tables.iter().all(|table| table.kind != Kind::Jobs) {
@@ -285,71 +331,7 @@ impl Auditor {
         for join in &mut self.joins {
             join.finish(&self.index, &mut self.ledger);
         }
-        let gap = self.busy.gap(&mut self.ledger);
+        let gap = self.busy.gap(self.clocks_differ, &mut self.ledger);
         Audit { tables, joins: self.joins, machines, allocated, gap, ledger: self.ledger }
     }
 }
-
-fn arrivals(table: &Table) -> Arrivals {
-    let spans = [Field::Duration, Field::Wait, Field::Turnaround];
-    match () {
-        () if table.has(Field::Submit) => Arrivals::Submitted,
-        () if table.has(Field::Start) || table.has(Field::Attempts) => Arrivals::Started,
-        () if spans.iter().any(|field| table.has(*field)) => Arrivals::SpansOnly,
-        () => Arrivals::Untimed,
-    }
-}
-
-/// Which fields of a row hold something, a bit each.
-fn filled(job: &Job) -> u64 {
-    let features = &job.features;
-    let some = [
-        (Field::Id, !job.id.is_empty()),
-        (Field::Alias, !job.alias.is_empty()),
-        (Field::Submit, job.submit.is_some()),
-        (Field::Start, job.start.is_some()),
-        (Field::End, job.end.is_some()),
-        (Field::Duration, job.duration.is_some()),
-        (Field::Wait, job.wait.is_some()),
-        (Field::Turnaround, job.turnaround.is_some()),
-        (Field::Gpus, job.gpus.is_some()),
-        (Field::GpuShare, job.gpus.is_some()),
-        (Field::Instances, job.gpus.is_some()),
-        (Field::Nodes, job.nodes.is_some()),
-        (Field::GpuKind, !job.gpu_kind.is_empty()),
-        (Field::Machine, !job.placements.is_empty()),
-        (Field::User, !job.user.is_empty()),
-        (Field::Queue, !job.queue.is_empty()),
-        (Field::Model, !job.model.is_empty()),
-        (Field::Batch, job.batch.is_some()),
-        (Field::Steps, job.steps.is_some()),
-        (Field::StepTime, job.step_time.is_some()),
-        (Field::InputTime, job.stages[0].is_some()),
-        (Field::ComputeTime, job.stages[1].is_some()),
-        (Field::NetworkTime, job.stages[2].is_some()),
-        (Field::GpuMemory, job.gpu_memory.is_some()),
-        (Field::GpuTime, job.gpu_time.is_some()),
-        (Field::Priority, job.priority.is_some()),
-        (Field::Attempts, !job.placements.is_empty()),
-        (Field::Status, job.status.is_some()),
-        (Field::Utilisation, job.utilisation.is_some()),
-        (Field::Memory, job.memory.is_some()),
-        (Field::Part, !job.part.is_empty()),
-        (Field::Devices, job.placements.iter().any(|placed| placed.gpus.is_some())),
-        (Field::Class, features.class.is_some()),
-        (Field::Medium, features.medium.is_some()),
-        (Field::CNodes, features.cnodes.is_some()),
-        (Field::Flops, features.flops.is_some()),
-        (Field::MemoryAccess, features.memory_access.is_some()),
-        (Field::Input, features.input.is_some()),
-        (Field::Traffic, features.traffic.is_some()),
-        (Field::TrafficCounts, features.traffic_counts.is_some()),
-        (Field::DenseWeights, features.dense_weights.is_some()),
-        (Field::EmbeddingWeights, features.embedding_weights.is_some()),
-        (Field::EmbeddingTouched, features.embedding_touched.is_some()),
-        (Field::Gradients, features.gradients.is_some()),
-    ];
-    some.into_iter().fold(0, |bits, (field, some)| bits | u64::from(some) << field.index())
-}
-
-const _: () = assert!(Field::COUNT <= 64, "a row's fields are bits of one word");

@@ -67,6 +67,7 @@ faults! {
     TooManyMachines Dropped "too-many-machines" "list of more than 65,536 machines, which no cluster has, left out";
     ImpossibleCount Dropped "impossible-count" "negative, absurd or broken number, left out";
     BusyBeyondFull Dropped "utilisation-above-100" "utilisation below 0 or above 100 %, left out";
+    BusyInAnotherUnit Dropped "utilisation-in-another-unit" "utilisation above 1 in a column guessed to be shares of 1: left out; if it is percent, say --column utilisation=COLUMN:%";
     NoId Note "no-id" "row without a job id: counted, but it cannot be joined or told from others";
     UnknownStatus Note "status-unknown" "status that no known system writes, kept as \"other\"";
     UnknownClass Dropped "class-unknown" "architecture class that is none of the six, left out";

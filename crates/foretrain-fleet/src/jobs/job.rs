@@ -143,7 +143,7 @@ pub struct Holding<'a> {
     pub start: Nanos,
     /// Until when, if that is known.
     pub end: Option<Nanos>,
-    /// How many.
+    /// How many; slices count as their part.
     pub gpus: f64,
     /// Where.
     pub placements: &'a [Placement],
@@ -274,7 +274,8 @@ impl Job {
             // An attempt that another followed did not go on.
             let known = attempt.end.is_some() || number == last;
             let gpus = attempt.gpus().or(self.gpus)?;
-            let (start, end) = (attempt.start.filter(|_| known)?, attempt.end);
+            let start = attempt.start.filter(|_| known)?;
+            let end = attempt.end.map(|end| end.max(start));
             Some(Holding { start, end, gpus, placements: &attempt.placements })
         });
         let once = || {
@@ -282,16 +283,18 @@ impl Job {
                 Some((start, end)) => (start, Some(end)),
                 None => (self.start?, None),
             };
-            Some(Holding { start, end, gpus: self.gpus?, placements: &self.placements })
+            let gpus = self.whole_gpus()?;
+            Some(Holding { start, end, gpus, placements: &self.placements })
         };
         attempts.chain(self.attempts.is_empty().then(once).flatten())
     }
 
-    /// GPUs times how long they were held, in GPU-seconds, where both are known.
+    /// GPUs times how long they were held, in GPU-seconds, where both are known. Slices count as their
+    /// part of a GPU.
     pub fn gpu_seconds(&self) -> Option<f64> {
         let run = self.run_time()?;
         if self.attempts.is_empty() {
-            return Some(run.secs_f64() * self.gpus?);
+            return Some(run.secs_f64() * self.whole_gpus()?);
         }
         let each = self.attempts.iter().filter_map(|attempt| {
             Some(attempt.run_time()?.secs_f64() * attempt.gpus().or(self.gpus)?)

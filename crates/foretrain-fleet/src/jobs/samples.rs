@@ -1,26 +1,19 @@
 //! Logs of how busy GPUs were: a row per point in time, with one or many GPUs in it.
 
+use std::hash::{Hash, Hasher};
+
 use csv::ByteRecord;
 use foretrain_core::Nanos;
+use foretrain_core::diagnostics::Coverage;
+use rustc_hash::FxHasher;
 
-use super::bind::{Binding, UnitFrom, binding};
+use super::bind::{Binding, UnitFrom};
 use super::decode::Decoder;
 use super::fault::Fault;
-use super::field::{Field, Unit};
+use super::field::Unit;
+use super::layout::{BEYOND, Value, reading};
 use super::table::{Table, TableRead};
 use super::{instant, value};
-
-/// Which columns of a log hold what.
-#[derive(Clone, Debug)]
-pub(super) struct Layout {
-    time: Binding,
-    machine: Option<usize>,
-    gpu: Option<usize>,
-    /// Columns of utilisation. Without a machine column, their titles name machines.
-    values: Vec<(usize, String)>,
-    /// Parts of one, or hundredths.
-    unit: Unit,
-}
 
 /// One machine at one point in time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,94 +24,53 @@ pub struct Sample {
     pub machine: String,
     /// How busy its GPUs were, 0 to 1, in order; `None` where the log has no value.
     pub busy: Vec<Option<f64>>,
-    /// The first of them among the GPUs of the machine, for logs of one GPU per row.
-    pub first: u32,
+    /// Which GPUs they are.
+    pub gpus: Named,
 }
 
-const TIMES: [&str; 5] = ["time", "timestamp", "datetime", "date", "ts"];
-const MACHINES: [&str; 7] = ["machine", "machineid", "node", "host", "hostname", "server", "ip"];
-const GPUS: [&str; 5] = ["gpu", "gpuid", "gpuindex", "device", "index"];
-
-fn plain(title: &str) -> String {
-    title.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+/// What a log says of which GPUs a row is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Named {
+    /// Nothing: one value may be the mean of a machine.
+    #[default]
+    Not,
+    /// The number of the first; others follow it.
+    From(u32),
+    /// One GPU, by a name that is no number.
+    Other(u64),
+    /// The title that is taken for a machine could as well be that of this GPU of the only machine.
+    Perhaps(u32),
 }
 
-/// Whether a title is of utilisation: `gpu0_util`, `util`, `GPU utilization (%)`.
-fn of_utilisation(title: &str) -> bool {
-    let title = plain(title);
-    let bare = title.trim_end_matches("percent").trim_end_matches("pct");
-    let rest = bare.strip_prefix("gpu").unwrap_or(bare);
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    matches!(rest, "util" | "utilisation" | "utilization" | "utl" | "smutil")
-        || (rest.is_empty() && bare.len() > 3)
-}
-
-impl Layout {
-    /// The layout of a log with these titles; none if the table is no log.
-    pub(super) fn find(titles: &[String], rows: &[ByteRecord]) -> Option<Self> {
-        let named =
-            |names: &[&str]| titles.iter().position(|title| names.contains(&plain(title).as_str()));
-        let time = named(&TIMES)?;
-        let machine = named(&MACHINES);
-        let gpu = named(&GPUS).filter(|gpu| Some(*gpu) != machine);
-        let is_key =
-            |column: usize| column == time || Some(column) == machine || Some(column) == gpu;
-        let others = || titles.iter().enumerate().filter(|(column, _)| !is_key(*column));
-        let values: Vec<(usize, String)> = match machine {
-            Some(_) => others()
-                .filter(|(_, title)| of_utilisation(title))
-                .map(|(column, title)| (column, title.clone()))
-                .collect(),
-            // A column per machine, or per GPU of one.
-            None => {
-                let numeric = |column: usize| {
-                    let cells = rows.iter().filter_map(|row| value::given(row.get(column)?));
-                    cells.fold((0, true), |(count, good), cell| {
-                        (count + 1, good && value::number(cell).is_some())
-                    })
-                };
-                let machine_like = |title: &str| {
-                    super::schema::bindable(title, &[], &[]).is_none()
-                        && title.chars().any(|c| c.is_ascii_digit())
-                };
-                let wide = others().all(|(column, title)| {
-                    numeric(column).1 && (machine_like(title) || of_utilisation(title))
-                });
-                if time != 0 || !wide {
-                    return None;
-                }
-                others().map(|(column, title)| (column, title.clone())).collect()
-            }
-        };
-        if values.is_empty() {
-            return None;
-        }
-        let most = rows
-            .iter()
-            .flat_map(|row| values.iter().filter_map(|(column, _)| row.get(*column)))
-            .filter_map(|cell| value::number(value::given(cell)?))
-            .fold(0.0, f64::max);
-        let unit = if most > 1.5 { Unit::PERCENT } else { Unit::ONE };
-        Some(Self { time: time_binding(time, &titles[time], rows), machine, gpu, values, unit })
-    }
-}
-
-fn time_binding(column: usize, title: &str, rows: &[ByteRecord]) -> Binding {
-    let cells: Vec<&[u8]> = rows.iter().filter_map(|row| row.get(column)).collect();
-    binding(column, title, Field::Submit, None, UnitFrom::Guess, &cells)
+/// What reading a log met.
+#[derive(Debug, Default)]
+pub struct SamplesRead {
+    /// As of any table.
+    pub read: TableRead,
+    /// Its columns, those of one quantity and unit together, and rows (of utilisation: cells) with a
+    /// value.
+    pub columns: Vec<(Binding, Coverage)>,
 }
 
 impl Table {
-    /// The time column of a log of samples.
-    pub fn sample_time(&self) -> Option<&Binding> {
-        self.layout().map(|layout| &layout.time)
-    }
-
     /// Whether the first dates of a log say in which zone they are.
     pub fn samples_zoned(&self) -> bool {
         let Some(column) = self.layout().map(|layout| layout.time.column) else { return false };
         let dated = |row: &ByteRecord| instant::date(value::given(row.get(column)?)?);
         self.rows_ahead().filter_map(dated).any(|dated| dated.offset.is_some())
+    }
+
+    /// Whether times are numbers since 1970, which are in UTC.
+    pub fn dated_in_numbers(&self) -> bool {
+        match self.layout() {
+            Some(layout) => layout.time.since_1970,
+            None => self.bindings().iter().any(|binding| binding.since_1970),
+        }
+    }
+
+    /// Titles of columns of a log that nothing is read from.
+    pub fn samples_unused(&self) -> &[String] {
+        self.layout().map_or(&[], |layout| &layout.unused)
     }
 
     /// Hands every sample of a log to `visit`. With `as_written`, dates are taken by the clock of
@@ -127,12 +79,15 @@ impl Table {
         mut self,
         as_written: bool,
         mut visit: impl FnMut(&Sample),
-    ) -> TableRead {
+    ) -> SamplesRead {
         let mut decoder = Decoder { as_written, ..Decoder::default() };
         let mut read = TableRead::default();
-        let Some(layout) = self.layout().cloned() else { return read };
+        let Some(layout) = self.layout().cloned() else { return SamplesRead::default() };
         let mut row = ByteRecord::new();
         let mut sample = Sample::default();
+        let (mut machines, mut gpus) = (0, 0);
+        let mut cells = vec![0_u64; layout.values.len()];
+        let from = layout.values.iter().find_map(|value| value.gpu);
         while self.next_row(&mut row, &mut read, &mut decoder.faults) {
             let number = read.rows;
             let cell = row.get(layout.time.column).and_then(value::given);
@@ -146,86 +101,168 @@ impl Table {
             read.given += 1;
             sample.at = at;
             sample.busy.clear();
-            match layout.machine {
-                Some(machine) => {
-                    sample.machine.clear();
-                    let name = row.get(machine).and_then(value::given).unwrap_or_default();
-                    sample.machine.push_str(&String::from_utf8_lossy(name));
-                    let gpu = layout.gpu.and_then(|gpu| value::given(row.get(gpu)?));
-                    sample.first = gpu.map_or(0, index);
-                    for (column, _) in &layout.values {
-                        sample.busy.push(layout.busy(*column, &row, number, &mut decoder));
-                    }
-                    visit(&sample);
+            let by_rows = layout.machine.is_some() || layout.gpu.is_some();
+            if by_rows {
+                let cell = |key: &Option<Binding>| value::given(row.get(key.as_ref()?.column)?);
+                let (machine, gpu) = (cell(&layout.machine), cell(&layout.gpu));
+                machines += u64::from(machine.is_some());
+                gpus += u64::from(gpu.is_some());
+                sample.machine.clear();
+                sample.machine.push_str(&String::from_utf8_lossy(machine.unwrap_or_default()));
+                sample.gpus = match (&layout.gpu, from) {
+                    (Some(_), _) => named(gpu.unwrap_or_default()),
+                    // Titles count from 0 or from 1.
+                    (None, Some(_)) => Named::From(0),
+                    (None, None) => Named::Not,
+                };
+                for (value, cells) in layout.values.iter().zip(&mut cells) {
+                    let busy = value.busy(&row, number, &mut decoder);
+                    *cells += u64::from(busy.is_some());
+                    sample.busy.push(busy);
                 }
-                None => {
-                    for (column, title) in &layout.values {
-                        sample.machine.clear();
-                        sample.machine.push_str(title);
-                        sample.busy.clear();
-                        sample.busy.push(layout.busy(*column, &row, number, &mut decoder));
-                        visit(&sample);
-                    }
+                visit(&sample);
+                continue;
+            }
+            for (value, cells) in layout.values.iter().zip(&mut cells) {
+                sample.machine.clear();
+                if !value.of_utilisation || value.gpu.is_some() {
+                    sample.machine.push_str(&value.binding.title);
                 }
+                sample.gpus = value.gpu.map_or(Named::Not, Named::Perhaps);
+                sample.busy.clear();
+                let busy = value.busy(&row, number, &mut decoder);
+                *cells += u64::from(busy.is_some());
+                sample.busy.push(busy);
+                visit(&sample);
             }
         }
-        TableRead { faults: decoder.faults, zoned: decoder.zoned, unzoned: decoder.unzoned, ..read }
+        let rows = |used| Coverage { used, total: read.rows };
+        let mut columns = vec![(layout.time, rows(read.given))];
+        columns.extend(layout.machine.map(|machine| (machine, rows(machines))));
+        columns.extend(layout.gpu.map(|gpu| (gpu, rows(gpus))));
+        together(&layout.values, &cells, read.rows, &mut columns);
+        let read = TableRead {
+            faults: decoder.faults,
+            zoned: decoder.zoned,
+            unzoned: decoder.unzoned,
+            ..read
+        };
+        SamplesRead { read, columns }
     }
 }
 
-/// The number of a GPU that is named `3` or `gpu3`.
-fn index(name: &[u8]) -> u32 {
-    let digits = name.iter().position(u8::is_ascii_digit).map_or(&b""[..], |at| &name[at..]);
-    value::integer(digits)
-        .and_then(|index| u32::try_from(index).ok())
-        .filter(|i| *i < 256)
-        .unwrap_or(0)
+/// Columns of utilisation, those of one unit as one.
+fn together(values: &[Value], cells: &[u64], rows: u64, columns: &mut Vec<(Binding, Coverage)>) {
+    let mut units: Vec<(Binding, Coverage, usize)> = Vec::new();
+    for (value, used) in values.iter().zip(cells) {
+        let binding = &value.binding;
+        let alike = |known: &&mut (Binding, Coverage, usize)| {
+            (known.0.unit, known.0.unit_from) == (binding.unit, binding.unit_from)
+        };
+        match units.iter_mut().find(alike) {
+            Some((_, coverage, more)) => {
+                coverage.used += used;
+                coverage.total += rows;
+                *more += 1;
+            }
+            None => units.push((binding.clone(), Coverage { used: *used, total: rows }, 0)),
+        }
+    }
+    columns.extend(units.into_iter().map(|(mut binding, coverage, more)| {
+        if more > 0 {
+            binding.title = format!("{} and {more} more", binding.title);
+        }
+        (binding, coverage)
+    }));
 }
 
-impl Layout {
-    fn busy(
-        &self,
-        column: usize,
-        row: &ByteRecord,
-        number: u64,
-        decoder: &mut Decoder,
-    ) -> Option<f64> {
-        let cell = value::given(row.get(column)?)?;
-        let bare = cell.strip_suffix(b"%").unwrap_or(cell);
-        let Some(busy) = value::number(bare) else {
+/// A GPU that is named `3` or `gpu3`, or otherwise.
+fn named(name: &[u8]) -> Named {
+    let letters = name.iter().position(u8::is_ascii_digit).unwrap_or(name.len());
+    let is_word =
+        name[..letters].iter().all(|byte| byte.is_ascii_alphabetic() || b" _:".contains(byte));
+    let number = value::integer(&name[letters..])
+        .and_then(|index| u32::try_from(index).ok())
+        .filter(|index| is_word && *index < 256);
+    number.map_or_else(
+        || {
+            let mut hasher = FxHasher::default();
+            name.hash(&mut hasher);
+            Named::Other(hasher.finish())
+        },
+        Named::From,
+    )
+}
+
+impl Value {
+    fn busy(&self, row: &ByteRecord, number: u64, decoder: &mut Decoder) -> Option<f64> {
+        let cell = value::given(row.get(self.binding.column)?)?;
+        let Some((written, is_percent)) = reading(cell) else {
             decoder.meet(Fault::Unreadable, number, cell);
             return None;
         };
-        let busy = busy * self.unit.factor;
-        if !(0.0..=1.0).contains(&busy) {
-            decoder.meet(Fault::BusyBeyondFull, number, cell);
-            return None;
+        let unit = if is_percent { Unit::PERCENT } else { self.binding.unit };
+        let busy = written * unit.factor;
+        if (0.0..=1.0).contains(&busy) {
+            return Some(busy);
         }
-        Some(busy)
+        let guessed = self.binding.unit_from == UnitFrom::Guess && unit == Unit::ONE;
+        let contradicts = guessed && busy > BEYOND && busy <= 100.0;
+        let fault = if contradicts { Fault::BusyInAnotherUnit } else { Fault::BusyBeyondFull };
+        decoder.meet(fault, number, cell);
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::TableOptions;
     use super::*;
 
-    fn layout(header: &str, row: &str) -> Option<Layout> {
-        let titles: Vec<String> = header.split(',').map(str::to_owned).collect();
-        Layout::find(&titles, &[ByteRecord::from(row.split(',').collect::<Vec<_>>())])
+    fn read(text: &str) -> (Vec<Sample>, SamplesRead) {
+        let table = Table::from_bytes("s.csv", text.into(), &TableOptions::default()).unwrap();
+        let mut samples = Vec::new();
+        let read = table.for_each_sample(false, |sample| samples.push(sample.clone()));
+        (samples, read)
     }
 
     #[test]
-    fn logs_are_long_or_wide() {
-        let philly =
-            layout("time,machineId,gpu0_util,gpu1_util", "2017-10-03 00:00:00 PDT,m51,9,NA");
-        assert_eq!(philly.unwrap().values.len(), 2);
-        let long = layout("timestamp,node,gpu,util", "1700000000,n1,gpu3,0.5").unwrap();
-        assert_eq!((long.gpu, long.values.len(), long.unit), (Some(2), 1, Unit::ONE));
-        let wide = layout("Time,10.140.1.10,10.140.1.54", "2023-07-01 08:00:00+08:00,8.1,7.8");
-        let wide = wide.unwrap();
-        assert_eq!((wide.machine, wide.values.len(), wide.unit), (None, 2, Unit::PERCENT));
-        assert!(layout("timestamp,duration,num_gpus", "5,6,7").is_none());
-        assert!(layout("job_id,start,end", "1,2,3").is_none());
-        assert!(layout("name,time,application,num_replicas,batch_size", "a,1,b,1,2").is_none());
+    fn rows_say_which_gpu_they_are_about() {
+        let gpus = |text: &str| read(text).0.iter().map(|sample| sample.gpus).collect::<Vec<_>>();
+        let long = "time,node,gpu,util\n5,n1,0,90\n5,n1,gpu7,0\n";
+        assert_eq!(gpus(long), [Named::From(0), Named::From(7)]);
+        let uuids = "time,node,gpu,util\n5,n1,GPU-4f3a,90\n5,n1,GPU-5b,0\n";
+        let [Named::Other(one), Named::Other(two)] = gpus(uuids)[..] else { panic!("no number") };
+        assert_ne!(one, two);
+        assert_eq!(gpus("time,node,gpu0\n5,n1,90\n"), [Named::From(0)]);
+        assert_eq!(gpus("time,node,gpu_util\n5,n1,90\n"), [Named::Not]);
+        assert_eq!(gpus("time,gpu3\n5,90\n"), [Named::Perhaps(3)]);
+    }
+
+    /// A unit that was told by the first rows and that later ones contradict is no silent loss.
+    #[test]
+    fn a_guess_that_later_rows_contradict_is_said_to_be_wrong() {
+        let mut text = "time,node,gpu,util\n".to_owned();
+        for time in 0..520 {
+            text += &format!("{},n1,0,1\n", 1_700_000_000 + time);
+        }
+        text += "1700001000,n1,0,95\n1700001001,n1,0,950\n1700001002,n1,0,95 %\n";
+        let (samples, read) = self::read(&text);
+        assert_eq!(read.read.faults.count(Fault::BusyInAnotherUnit), 1);
+        assert_eq!(read.read.faults.count(Fault::BusyBeyondFull), 1);
+        let last = samples.last().unwrap().busy[0].unwrap();
+        assert!((last - 0.95).abs() < 1e-9, "the cell says its unit");
+        let (binding, coverage) = read.columns.last().unwrap();
+        assert_eq!((binding.unit, binding.unit_from), (Unit::ONE, UnitFrom::Guess));
+        assert_eq!(*coverage, Coverage { used: 521, total: 523 });
+    }
+
+    #[test]
+    fn a_title_in_percent_is_in_percent() {
+        let text = "time,machine,gpu0_util_pct,gpu1_util_pct\n5,n1,0.5,1.0\n6,n1,0.4,1.2\n";
+        let (samples, read) = self::read(text);
+        let busy: Vec<f64> = samples[1].busy.iter().flatten().copied().collect();
+        assert!((busy[0] - 0.004).abs() < 1e-9 && (busy[1] - 0.012).abs() < 1e-9, "{busy:?}");
+        assert_eq!(read.columns.last().unwrap().0.title, "gpu0_util_pct and 1 more");
     }
 }

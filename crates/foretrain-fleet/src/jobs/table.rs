@@ -1,19 +1,20 @@
 //! A table of jobs, opened: what it is, what its columns hold, and its rows one after the other.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use csv::ByteRecord;
-use foretrain_core::{Ledger, Result, Severity};
+use foretrain_core::{InputError, Ledger, Result, Severity};
 
 use super::bind::{Binding, Bound, bind};
 use super::decode::Decoder;
 use super::fault::{Fault, Faults};
 use super::field::{ColumnHint, Field};
 use super::job::Job;
+use super::layout::Layout;
 use super::read::{self, Opened, Rows, Step};
 use super::recognise::{header_beside, kind_of, titled};
-use super::samples::Layout;
 use super::schema::{Kind, PLAIN, Schema};
 use super::settle::settle;
 use super::steps::Steps;
@@ -74,9 +75,34 @@ impl Table {
     /// # Errors
     /// If the file cannot be read, is no table, or none of its columns is known.
     pub fn open(path: &Path, options: &TableOptions) -> Result<Self> {
+        Self::open_some(path, options, None)
+    }
+
+    /// Opens tables that belong together. What the user says of columns goes for the tables that have
+    /// them.
+    ///
+    /// # Errors
+    /// As of [`Table::open`], or if none has a column that the user names.
+    pub fn open_all(paths: &[PathBuf], options: &TableOptions) -> Result<Vec<Self>> {
+        if let [path] = paths {
+            return Ok(vec![Self::open(path, options)?]);
+        }
+        let mut met = vec![false; options.columns.len()];
+        let tables = paths.iter().map(|path| Self::open_some(path, options, Some(&mut met)));
+        let tables = tables.collect::<Result<Vec<Self>>>()?;
+        match options.columns.iter().zip(&met).find(|(_, met)| !**met) {
+            Some((hint, _)) => {
+                let error = InputError::new(format!("no table has a column {:?}", hint.column));
+                Err(error.hint("--column FIELD=COLUMN takes the title of a column"))
+            }
+            None => Ok(tables),
+        }
+    }
+
+    fn open_some(path: &Path, options: &TableOptions, met: Option<&mut [bool]>) -> Result<Self> {
         let opened = read::open(path)?;
         let stem = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::new(opened, path.display().to_string(), &stem, header_beside(path), options)
+        Self::new(opened, path.display().to_string(), &stem, header_beside(path), options, met)
             .map_err(|error| error.in_file(path))
     }
 
@@ -86,7 +112,8 @@ impl Table {
     /// As of [`Table::open`].
     pub fn from_bytes(name: &str, bytes: Vec<u8>, options: &TableOptions) -> Result<Self> {
         let opened = read::open_bytes(bytes).map_err(|error| error.in_file(name))?;
-        Self::new(opened, name.to_owned(), name, None, options).map_err(|error| error.in_file(name))
+        Self::new(opened, name.to_owned(), name, None, options, None)
+            .map_err(|error| error.in_file(name))
     }
 
     fn new(
@@ -95,6 +122,7 @@ impl Table {
         stem: &str,
         header: Option<Vec<String>>,
         options: &TableOptions,
+        met: Option<&mut [bool]>,
     ) -> Result<Self> {
         let (mut rows, schema) = titled(opened, stem, header, options.schema)?;
         let mut ahead = VecDeque::new();
@@ -124,14 +152,31 @@ impl Table {
                 Ahead::Other(_) => None,
             })
             .collect();
+        let hints: Cow<'_, [ColumnHint]> = match met {
+            None => Cow::Borrowed(&options.columns),
+            Some(met) => {
+                let has = |hint: &ColumnHint| {
+                    rows.titles().iter().any(|title| title.eq_ignore_ascii_case(&hint.column))
+                };
+                let own = options.columns.iter().zip(met).filter(|(hint, _)| has(hint));
+                own.map(|(hint, met)| {
+                    *met = true;
+                    hint.clone()
+                })
+                .collect()
+            }
+        };
         let layout = match schema.kind {
-            Kind::Samples => Layout::find(rows.titles(), &sample),
-            Kind::Jobs if std::ptr::eq(schema, &raw const PLAIN) && options.columns.is_empty() => {
-                Layout::find(rows.titles(), &sample)
+            Kind::Samples => {
+                let mut known = schema.columns.iter().filter(|c| c.field == Field::Utilisation);
+                Layout::find(rows.titles(), &sample, known.next().map(|c| c.unit), &hints)
+            }
+            Kind::Jobs if std::ptr::eq(schema, &raw const PLAIN) && Layout::allows(&hints) => {
+                Layout::find(rows.titles(), &sample, None, &hints)
             }
             _ => None,
         };
-        let mut bound = bind(rows.as_ref(), schema, &options.columns, &sample)?;
+        let mut bound = bind(rows.as_ref(), schema, &hints, &sample)?;
         let kind = match layout {
             Some(_) => Kind::Samples,
             None => kind_of(schema, &mut bound)?,

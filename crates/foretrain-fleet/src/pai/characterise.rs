@@ -193,6 +193,13 @@ impl Characteriser {
     /// The answer; what could not be used goes to the ledger.
     pub fn finish(self, ledger: &mut Ledger) -> Characterisation {
         self.timed.record(ledger);
+        ledger.record_many(
+            Severity::Inferred,
+            "slices-of-gpus",
+            "job that asks for slices of GPUs (by its kind of GPU): each counts as its sevenths of one",
+            self.distributions.slices(),
+            None,
+        );
         let profiles: Vec<Profile> = Class::ALL
             .into_iter()
             .zip(&self.classes)

@@ -38,8 +38,18 @@ pub const GPU_BINS: [(&str, f64); 7] = [
 pub struct Group {
     /// Jobs.
     pub jobs: u64,
-    /// GPU-seconds of those whose run time is known.
+    /// Jobs whose GPUs and run time are known.
+    pub timed: u64,
+    /// Their GPU-seconds.
     pub gpu_seconds: f64,
+}
+
+impl Group {
+    fn add(&mut self, held: Option<f64>) {
+        self.jobs += 1;
+        self.timed += u64::from(held.is_some());
+        self.gpu_seconds += held.unwrap_or(0.0);
+    }
 }
 
 /// Distributions of a table of jobs.
@@ -54,13 +64,16 @@ pub struct Distributions {
     without_status: u64,
     by_gpus: [Group; GPU_BINS.len()],
     dated: u64,
+    slices: u64,
 }
 
 impl Distributions {
     pub(super) fn add(&mut self, job: &Job) {
         self.rows += 1;
         self.dated += u64::from(job.submit.is_some());
+        self.slices += u64::from(job.slice().is_some());
         let run = job.run_time().map(foretrain_core::Nanos::secs_f64);
+        let gpus = job.whole_gpus();
         let held = job.gpu_seconds();
         if let Some(run) = run {
             self.run.add(run);
@@ -71,18 +84,13 @@ impl Distributions {
         if let Some(held) = held {
             self.gpu_seconds.add(held);
         }
-        if let Some(gpus) = job.gpus {
+        if let Some(gpus) = gpus {
             self.gpus.add(gpus);
             let bin = GPU_BINS.iter().position(|(_, end)| gpus < *end).unwrap_or(0);
-            self.by_gpus[bin].jobs += 1;
-            self.by_gpus[bin].gpu_seconds += held.unwrap_or(0.0);
+            self.by_gpus[bin].add(held);
         }
         match job.status {
-            Some(status) => {
-                let group = &mut self.by_status[status as usize];
-                group.jobs += 1;
-                group.gpu_seconds += held.unwrap_or(0.0);
-            }
+            Some(status) => self.by_status[status as usize].add(held),
             None => self.without_status += 1,
         }
     }
@@ -95,6 +103,11 @@ impl Distributions {
     /// Rows with a time of submission.
     pub fn submitted(&self) -> u64 {
         self.dated
+    }
+
+    /// Rows that ask for slices of GPUs, which count as their part.
+    pub fn slices(&self) -> u64 {
+        self.slices
     }
 
     /// Seconds that jobs ran.
@@ -170,7 +183,29 @@ mod tests {
         let sizes: Vec<&str> = all.by_gpus().into_iter().map(|(name, _)| name).collect();
         assert_eq!(sizes, ["part of one", "1", "9 to 64"]);
         assert_eq!(all.gpu_hours().map(|hours| hours.sum), Some(17.5));
-        assert_eq!(all.by_status()[1].1, Group { jobs: 2, gpu_seconds: 16.5 * 3600.0 });
+        assert_eq!(all.by_status()[1].1, Group { jobs: 2, timed: 2, gpu_seconds: 16.5 * 3600.0 });
         assert_eq!(all.wait_seconds(), None);
+    }
+
+    /// No time is known of a job that still runs; that is not none.
+    #[test]
+    fn groups_say_of_how_many_jobs_gpu_hours_are_known() {
+        let mut all = Distributions::default();
+        let hour = Some(Nanos::from_secs_f64(3600.0));
+        for duration in [None, hour, None] {
+            all.add(&Job { gpus: Some(8.0), duration, ..Job::default() });
+        }
+        let expected = Group { jobs: 3, timed: 1, gpu_seconds: 8.0 * 3600.0 };
+        assert_eq!(all.by_gpus(), [("8", expected)]);
+    }
+
+    #[test]
+    fn slices_count_as_their_part_of_a_gpu() {
+        let mut all = Distributions::default();
+        let duration = Some(Nanos::from_secs_f64(3600.0));
+        let gpu_kind = "MIG-1g.5gb".to_owned();
+        all.add(&Job { gpus: Some(7.0), gpu_kind, duration, ..Job::default() });
+        assert_eq!(all.gpu_hours().map(|hours| hours.sum), Some(1.0));
+        assert_eq!(all.slices(), 1);
     }
 }

@@ -40,7 +40,7 @@ pub use gauge::{Sample, Totals};
 pub use intake::{Intake, KNOWN, Used};
 pub use interleave::round as interleaved_round;
 pub use job::{Job, JobId, Scaling, Share, Spread, Stages};
-pub use machines::{LeftOut as MachinesLeftOut, Machines, describe, kind_of};
+pub use machines::{cluster_of, describe, kind_of};
 pub use occupancy::{Gpu, Occupancy};
 pub use outcome::{Ending, JobOutcome, Outcome, Times};
 pub use placement::Placement;

@@ -15,6 +15,7 @@ pub(crate) mod utilisation;
 use std::path::{Path, PathBuf};
 
 use foretrain::core::{InputError, Ledger, Severity};
+use foretrain::fleet::audit::Seen;
 use foretrain::fleet::jobs::{Binding, Job, Kind, Table, TableOptions};
 
 use super::Answer;
@@ -46,12 +47,12 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn open(&self) -> Result<Vec<Table>> {
-        let tables = self.files.iter().map(|file| Table::open(file, &self.said));
-        Ok(tables.collect::<foretrain::core::Result<_>>()?)
+        Ok(Table::open_all(&self.files, &self.said)?)
     }
 
     /// Hands on the jobs of all tables.
     pub(crate) fn each_job(&self, ledger: &mut Ledger, mut visit: impl FnMut(&Job)) -> Result<()> {
+        let mut seen = Seen::default();
         for (table, file) in self.open()?.into_iter().zip(&self.files) {
             if table.kind() != Kind::Jobs {
                 let what = table.kind().name();
@@ -63,7 +64,11 @@ impl Source {
             for guess in table.bindings().iter().filter(|binding| binding.is_guess()) {
                 say_guess(guess, file, ledger);
             }
-            let read = table.for_each(&mut visit);
+            let read = table.for_each(|job| {
+                let _ = seen.add(job);
+                visit(job);
+            });
+            seen.end_of_table().record(ledger);
             if let (0, Some(why)) = (read.given, &read.cut) {
                 return Err(InputError::new(format!("no row of it can be read: {why}"))
                     .in_file(file)

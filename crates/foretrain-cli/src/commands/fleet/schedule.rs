@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use foretrain::core::words::escaped;
-use foretrain::core::{InputError, Ledger, Nanos, Severity};
+use foretrain::core::{InputError, Ledger, Nanos};
 use foretrain::cost::interference::ModelFile;
 use foretrain::cost::interference::colocation::Sharing;
-use foretrain::fleet::jobs::{Table, TableOptions};
+use foretrain::fleet::jobs::{MachineList, Table, TableOptions};
 use foretrain::fleet::schedule::compare::{PolicyResult, Study, compare};
 use foretrain::fleet::schedule::policy::{Named, Rules};
 use foretrain::fleet::schedule::{
     Answer as Scheduled, Cluster, Colocated, ConstantSlowdown, Costs, Exchange, Failures, GpuKind,
-    Intake, Interference, Job, MachinesLeftOut, Phase, Setup, describe, kind_of,
+    Intake, Interference, Job, Phase, Setup, cluster_of, describe, kind_of,
 };
 use foretrain::hardware::Catalogue;
 use foretrain::report::json::{self, FleetScheduleReport};
@@ -100,17 +100,11 @@ impl Machines {
         catalogue: &Catalogue,
         ledger: &mut Ledger,
     ) -> Result<Cluster> {
-        let mut machines = foretrain::fleet::schedule::Machines::default();
+        let mut machines = MachineList::default();
         let table = Table::open(path, &TableOptions::default())?;
         table.for_each(|row| machines.add(row)).record(ledger);
-        let (cluster, left_out) =
-            machines.cluster(self.per_rack, catalogue).map_err(|error| error.in_file(path))?;
-        let MachinesLeftOut { without_gpus, too_many_gpus } = left_out;
-        let message = "machine without GPUs, left out";
-        ledger.record_many(Severity::Note, "no-gpus", message, without_gpus, None);
-        let message = "machine with more GPUs than any has, left out";
-        ledger.record_many(Severity::Warning, "too-many-gpus", message, too_many_gpus, None);
-        Ok(cluster)
+        cluster_of(&machines, self.per_rack, catalogue, ledger)
+            .map_err(|error| error.in_file(path).into())
     }
 }
 

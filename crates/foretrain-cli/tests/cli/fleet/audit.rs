@@ -91,3 +91,18 @@ fn mistakes() {
         assert!(said.err.contains(hint), "{}", said.err);
     }
 }
+
+/// Rows that are there twice are said by every verb that counts them.
+#[test]
+fn repeated_rows_are_said_by_all_verbs() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "job_id,submit_s,duration_s,gpus\na,0,60,1\nb,10,60,1\nb,10,60,1\n";
+    let once = write(directory.path(), "once.csv", rows);
+    let again = write(directory.path(), "again.csv", rows);
+    let tables = [text(&once), text(&again)];
+    for (schema, verb) in [("fleet-audit", "audit"), ("fleet-characterise", "characterise")] {
+        let (_, found) = page(schema, &["fleet", verb, tables[0], tables[1]]);
+        assert_eq!(finding(&found, "identical-row").0, 2, "{verb}");
+        assert_eq!(finding(&found, "row-in-two-tables").0, 3, "{verb}");
+    }
+}

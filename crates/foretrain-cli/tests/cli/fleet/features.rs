@@ -318,7 +318,10 @@ fn a_recorded_model_and_its_description_agree() {
 #[test]
 fn device_work_launched_before_the_recording_is_left_out() {
     let event = |cat: &str, name: &str, (track, at, long): (u32, u32, u32), args: &str| {
-        format!("{{\"ph\":\"X\",\"cat\":\"{cat}\",\"name\":\"{name}\",\"pid\":{},\"tid\":{track},\"ts\":{at},\"dur\":{long},\"args\":{{{args}}}}}", if track == 7 { 0 } else { 1 })
+        format!(
+            "{{\"ph\":\"X\",\"cat\":\"{cat}\",\"name\":\"{name}\",\"pid\":{},\"tid\":{track},\"ts\":{at},\"dur\":{long},\"args\":{{{args}}}}}",
+            if track == 7 { 0 } else { 1 }
+        )
     };
     let kernel = |name: &str, at: u32, launch: u32| {
         let args = format!("\"device\":0,\"stream\":7,\"correlation\":{launch}");

@@ -12,7 +12,6 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use super::cluster::Cluster;
 use super::exchange::{DataParallel, Exchange};
 use super::job::{Job, Share, Stages};
-use super::slices::exists as slice_exists;
 use crate::jobs;
 use crate::utilisation::{Features, Predictor};
 
@@ -171,7 +170,7 @@ impl<'a> Intake<'a> {
         if duration > LONGEST {
             return Err("longer than ten years");
         }
-        let (share, whole) = if let Some(sevenths) = slice_of(&row.gpu_kind) {
+        let (share, whole) = if let Some(sevenths) = jobs::slice_of(&row.gpu_kind) {
             // A process sees one isolated slice, and NCCL joins none.
             if gpus > 1.0 {
                 return Err(SEVERAL_SLICES);
@@ -274,15 +273,6 @@ impl<'a> Intake<'a> {
         self.used.elastic += u64::from(self.elastic);
         true
     }
-}
-
-/// Sevenths of a GPU in the name of an isolated slice, as in `MIG-3g.20gb` or `A100 1g.5gb`.
-fn slice_of(kind: &str) -> Option<u8> {
-    let (before, after) = kind.split_once("g.")?;
-    let sevenths = before.chars().last()?.to_digit(10)? as u8;
-    let memory = after.chars().take_while(char::is_ascii_digit).count();
-    let named = memory > 0 && after[memory..].to_ascii_lowercase().starts_with("gb");
-    (named && slice_exists(sevenths)).then_some(sevenths)
 }
 
 /// Tables of longer ones hold a time that is none.

@@ -51,15 +51,6 @@ fn jobs_are_in_the_order_of_submission_whatever_that_of_the_rows() {
     assert_eq!(names, ["first", "second", "third", "late"]);
 }
 
-#[test]
-fn slices_are_told_by_their_names() {
-    assert_eq!(slice_of("MIG-3g.20gb"), Some(3));
-    assert_eq!(slice_of("A100 1g.5GB"), Some(1));
-    for other in ["A100-40gb", "v100", "5g.5gb", "3g.", "g.5gb", ""] {
-        assert_eq!(slice_of(other), None, "{other}");
-    }
-}
-
 /// One slice in place of eight would be an eighth of the job.
 #[test]
 fn several_slices_are_not_taken_for_one() {

@@ -186,8 +186,10 @@ pub struct FleetGroupReport {
     pub group: String,
     /// Jobs.
     pub jobs: u64,
-    /// GPU-hours of those whose run time is known.
-    pub gpu_hours: f64,
+    /// Jobs whose GPUs and run time are known.
+    pub timed_jobs: u64,
+    /// Their GPU-hours; `null` if no job's are known.
+    pub gpu_hours: Option<f64>,
 }
 
 impl FleetCharacteriseReport {
@@ -289,8 +291,8 @@ fn distributions(found: &Distributions) -> FleetDistributionsReport {
 }
 
 fn group(name: &str, of: &Group) -> FleetGroupReport {
-    let gpu_hours = finite(of.gpu_seconds / 3600.0);
-    FleetGroupReport { group: name.into(), jobs: of.jobs, gpu_hours }
+    let gpu_hours = (of.timed > 0).then(|| finite(of.gpu_seconds / 3600.0));
+    FleetGroupReport { group: name.into(), jobs: of.jobs, timed_jobs: of.timed, gpu_hours }
 }
 
 fn spread(spread: &Spread) -> FleetSpreadReport {

@@ -1,12 +1,12 @@
 //! The page of `fleet audit`.
 
+use foretrain_core::diagnostics::Coverage;
 use foretrain_core::units::significant;
 use foretrain_core::words::{counted, of_number};
-use foretrain_fleet::audit::{
-    Arrivals, Audit, CapacityFrom, Gap, Join, Machines, Period, TableAudit,
-};
+use foretrain_fleet::audit::{Arrivals, Audit, Gap, Join, Period, TableAudit};
 use foretrain_fleet::jobs::{Kind, UnitFrom};
 
+use super::machines::of_machines;
 use super::{amount, amount_of, day, of, those_of};
 use crate::text::TextStyle;
 use crate::text::ledger;
@@ -15,7 +15,9 @@ use crate::text::table::{Side, Table};
 use crate::text::units::{name, percent};
 
 /// Rows of a list before the rest is only counted.
-const SHOWN: usize = 12;
+pub(super) const SHOWN: usize = 12;
+/// Characters for the coverage of columns, beside days and rows.
+const WIDTH: usize = 64;
 
 /// The page of `fleet audit`.
 pub fn fleet_audit(audit: &Audit, style: TextStyle) -> String {
@@ -40,19 +42,27 @@ fn of_table(table: &TableAudit, sheet: &mut Sheet) {
     let missing = if table.cut_short { "; the file is cut short, more may be missing" } else { "" };
     sheet.field("rows", &format!("{} read{missing}", of(table.rows)));
     if let Some(arrivals) = table.arrivals {
-        sheet.field("arrivals", said(arrivals));
+        sheet.field("arrivals", &said(arrivals, table.submitted));
         sheet.field(
             "run times",
             &format!("{} one", those_of(table.run_times, "row", "has", "have")),
         );
         let seen = table.duplicates;
-        let repeated = format!(
+        let mut repeated = format!(
             "{} of {} {} before, {} of them in an identical row",
             seen.ids,
             counted(seen.compared, "id"),
             of_number(seen.ids, "occurs", "occur"),
             seen.rows
         );
+        if seen.elsewhere > 0 {
+            repeated += &format!(
+                "; {} {} in an earlier table of jobs, {} of them in an identical row: counted twice",
+                seen.elsewhere,
+                of_number(seen.elsewhere, "occurs", "occur"),
+                seen.elsewhere_rows
+            );
+        }
         sheet.field("duplicates", &repeated);
     }
     let mut columns = Table::new(&[
@@ -99,18 +109,23 @@ fn heading(kind: Kind) -> &'static str {
     }
 }
 
-fn said(arrivals: Arrivals) -> &'static str {
-    match arrivals {
+fn said(arrivals: Arrivals, submitted: Coverage) -> String {
+    let said = match arrivals {
+        Arrivals::Submitted if submitted.used < submitted.total => {
+            let rows = those_of(submitted, "row", "has", "have");
+            return format!("known for some: {rows} a time of submission");
+        }
         Arrivals::Submitted => "known: a time of submission",
         Arrivals::Started => {
             "unknown: only starts are known, so no waits; name a column with --column submit=COLUMN"
         }
         Arrivals::SpansOnly => {
-            "unknown and not made up: no column of submissions or starts, so durations and waits can \
-             be described and nothing can be replayed; name one with --column submit=COLUMN"
+            "unknown and not made up: no row tells a submission or a start, so durations and waits can \
+             be described and nothing can be replayed; name a column with --column submit=COLUMN"
         }
-        Arrivals::Untimed => "unknown: no column holds a time",
-    }
+        Arrivals::Untimed => "unknown: no row tells a time",
+    };
+    said.into()
 }
 
 fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
@@ -134,24 +149,73 @@ fn of_periods(table: &TableAudit, sheet: &mut Sheet) {
         counted(table.undated, "row")
     );
     sheet.field("days", &about);
-    let mut titles: Vec<(&str, Side)> = vec![("Days", Side::Left), ("Rows", Side::Right)];
-    titles.extend(first.filled.iter().map(|(field, _)| (field.name(), Side::Right)));
-    let mut periods = Table::new(&titles);
     let shown = most_rows(&table.periods);
+    let (varying, hidden_columns) = by_column(&table.periods, sheet);
+    if varying.is_empty() {
+        return;
+    }
+    let mut titles: Vec<(&str, Side)> = vec![("Days", Side::Left), ("Rows", Side::Right)];
+    titles.extend(varying.iter().map(|column| (first.filled[*column].0.name(), Side::Right)));
+    let mut periods = Table::new(&titles);
     for period in &shown {
         let mut cells = vec![days_of(period.first, period.last), period.rows.to_string()];
-        cells.extend(
-            period.filled.iter().map(|(_, rows)| percent(*rows as f64 / period.rows as f64)),
-        );
+        cells.extend(varying.iter().map(|column| {
+            let rows = period.filled.get(*column).map_or(0, |(_, rows)| *rows);
+            percent(rows as f64 / period.rows as f64)
+        }));
         periods.row(cells);
     }
     sheet.table(periods);
+    if hidden_columns > 0 {
+        let columns = counted(hidden_columns, "more column");
+        sheet.line(&format!("{columns} that differ less; --json has all"));
+    }
     let hidden = table.periods.len() - shown.len();
     if hidden > 0 {
         let text =
             format!("{} with fewer rows; --json lists every day", counted(hidden, "more period"));
         sheet.line(&text);
     }
+}
+
+/// Says which columns are full or empty on all days; the positions of the others, those that differ
+/// most between periods, and how many more there are.
+fn by_column(periods: &[Period], sheet: &mut Sheet) -> (Vec<usize>, usize) {
+    let Some(first) = periods.first() else { return (Vec::new(), 0) };
+    let (mut full, mut empty) = (Vec::new(), Vec::new());
+    let mut varying: Vec<(usize, f64)> = Vec::new();
+    for (column, (field, _)) in first.filled.iter().enumerate() {
+        let of = |period: &Period| period.filled.get(column).map_or(0, |(_, rows)| *rows);
+        let shares = periods.iter().map(|period| of(period) as f64 / period.rows as f64);
+        let (least, most) =
+            shares.fold((1.0_f64, 0.0_f64), |(least, most), s| (least.min(s), most.max(s)));
+        if least >= 1.0 {
+            full.push(field.name());
+        } else if most <= 0.0 {
+            empty.push(field.name());
+        } else {
+            varying.push((column, most - least));
+        }
+    }
+    for (title, names) in [("in all rows", full), ("in no row", empty)] {
+        if !names.is_empty() {
+            sheet.field(title, &names.join(", "));
+        }
+    }
+    varying.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut left = WIDTH;
+    let fits = |column: &usize| {
+        let width = 2 + first.filled[*column].0.name().len().max("100.0 %".len());
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let all = varying.len();
+    let mut columns: Vec<usize> =
+        varying.into_iter().map(|(column, _)| column).take_while(fits).collect();
+    let hidden = all - columns.len();
+    columns.sort_unstable();
+    (columns, hidden)
 }
 
 /// The periods with the most rows, in order of time.
@@ -224,83 +288,6 @@ fn of_join(join: &Join, sheet: &mut Sheet) {
     }
 }
 
-fn of_machines(audit: &Audit, sheet: &mut Sheet) {
-    let Machines { capacity, .. } = audit.machines;
-    let machines = &audit.machines;
-    let Some(capacity) = capacity else { return };
-    sheet.heading("Capacity");
-    let from = match capacity.from {
-        CapacityFrom::Machines => format!(
-            "of {}, each with the most that a list, a job or a log says",
-            counted(machines.count, "machine")
-        ),
-        CapacityFrom::PeakOfJobs => {
-            "the most that jobs held at once; the fleet may have more, so utilisation may be lower"
-                .into()
-        }
-    };
-    sheet.field("GPUs", &format!("{} ({from})", amount(capacity.gpus)));
-    if machines.listed > 0 {
-        let listed = counted(machines.listed, "machine");
-        sheet.field("the list", &format!("{} of {listed}", counted(machines.listed_gpus, "GPU")));
-    }
-    sheet.field("peak", &format!("{} held at once by jobs", amount_of(machines.peak, "GPU")));
-    if let Some(allocated) = audit.allocated {
-        let text = format!(
-            "{} of the GPU-time over {}, by {} {}",
-            percent(allocated.share),
-            match allocated.span.secs_f64() / 3600.0 {
-                hours if hours < 48.0 => amount_of(hours, "hour"),
-                hours => amount_of(hours / 24.0, "day"),
-            },
-            of(allocated.jobs),
-            of_number(allocated.jobs.total, "job", "jobs")
-        );
-        sheet.field("held", &text);
-    }
-    conflicts(machines, sheet);
-}
-
-fn conflicts(machines: &Machines, sheet: &mut Sheet) {
-    if !machines.missing.is_empty() {
-        let names: Vec<String> =
-            machines.missing.iter().take(SHOWN).map(|machine| name(machine, 40)).collect();
-        let text =
-            format!("{} of {}: {}", machines.missing_count, machines.count, names.join(", "));
-        sheet.field("not listed", &text);
-    }
-    if machines.conflicts.is_empty() {
-        return;
-    }
-    sheet.heading("Machines whose GPUs are counted differently");
-    let mut table = Table::new(&[
-        ("Machine", Side::Left),
-        ("List", Side::Right),
-        ("One job", Side::Right),
-        ("Log", Side::Right),
-        ("Taken", Side::Right),
-    ]);
-    let count = |said: Option<u32>| said.map_or_else(|| "-".into(), |gpus| gpus.to_string());
-    for conflict in machines.conflicts.iter().take(SHOWN) {
-        let listed = match conflict.listed_else {
-            Some(other) => format!("{other} and {}", count(conflict.listed)),
-            None => count(conflict.listed),
-        };
-        table.row(vec![
-            name(&conflict.machine, 60),
-            listed,
-            count(conflict.jobs),
-            count(conflict.log),
-            conflict.taken.to_string(),
-        ]);
-    }
-    sheet.table(table);
-    let hidden = machines.conflict_count.saturating_sub(SHOWN as u64);
-    if hidden > 0 {
-        sheet.line(&counted(hidden, "more machine"));
-    }
-}
-
 fn of_gap(gap: &Gap, sheet: &mut Sheet) {
     sheet.heading("GPU samples against jobs");
     let total = gap.compared + gap.outside;
@@ -337,8 +324,15 @@ fn of_gap(gap: &Gap, sheet: &mut Sheet) {
         sheet.field("without end", &text);
     }
     if gap.incomplete() {
+        let or = match gap.clocks_differ {
+            true => {
+                "; or the clocks differ: only jobs or only samples say in which time zone they are, and \
+                 a shift of hours between the two would explain it"
+            }
+            false => "",
+        };
         sheet.warning(&format!(
-            "job table incomplete: {} of the busy GPU time belongs to no job in it",
+            "job table incomplete: {} of the busy GPU time belongs to no job in it{or}",
             percent(gap.share())
         ));
     }

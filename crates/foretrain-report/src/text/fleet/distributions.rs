@@ -64,21 +64,32 @@ fn groups(heading: &str, column: &str, groups: &[(&str, Group)], sheet: &mut She
     sheet.heading(heading);
     let jobs: u64 = groups.iter().map(|(_, group)| group.jobs).sum();
     let seconds: f64 = groups.iter().map(|(_, group)| group.gpu_seconds).sum();
-    let mut table = Table::new(&[
+    // Where GPU-hours are not known of all jobs, of how many they are.
+    let partly = groups.iter().any(|(_, group)| group.timed < group.jobs);
+    let mut columns = vec![
         (column, Side::Left),
         ("Jobs", Side::Right),
         ("", Side::Right),
         ("GPU-hours", Side::Right),
         ("", Side::Right),
-    ]);
+    ];
+    if partly {
+        columns.push(("Of jobs", Side::Right));
+    }
+    let mut table = Table::new(&columns);
     for (name, group) in groups {
-        table.row(vec![
+        let held = |text: String| if group.timed > 0 { text } else { "-".into() };
+        let mut cells = vec![
             (*name).to_owned(),
             group.jobs.to_string(),
             percent(group.jobs as f64 / jobs as f64),
-            amount(group.gpu_seconds / 3600.0),
-            percent(group.gpu_seconds / seconds),
-        ]);
+            held(amount(group.gpu_seconds / 3600.0)),
+            held(percent(group.gpu_seconds / seconds)),
+        ];
+        if partly {
+            cells.push(format!("{} of {}", group.timed, group.jobs));
+        }
+        table.row(cells);
     }
     sheet.table(table);
 }

@@ -3,6 +3,7 @@
 mod audit;
 mod characterise;
 mod distributions;
+mod machines;
 mod moved;
 mod schedule;
 

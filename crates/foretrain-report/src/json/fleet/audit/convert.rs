@@ -8,8 +8,9 @@ use foretrain_fleet::jobs::Field;
 
 use super::{
     FleetAllocatedReport, FleetAuditReport, FleetColumnReport, FleetDayReport, FleetFieldReport,
-    FleetGapReport, FleetJoinPeriodReport, FleetJoinReport, FleetMachineReport,
-    FleetMachinesReport, FleetPeriodReport, FleetTableReport, FleetUnexplainedReport,
+    FleetGapReport, FleetJoinPeriodReport, FleetJoinReport, FleetMachineGroupReport,
+    FleetMachineReport, FleetMachinesReport, FleetPeriodReport, FleetTableReport,
+    FleetUnexplainedReport,
 };
 use crate::json::common::{CoverageReport, finite};
 
@@ -25,6 +26,7 @@ impl FleetAuditReport {
                 share: finite(allocated.share),
                 span_ns: allocated.span.nanos(),
                 jobs: covered("jobs", allocated.jobs),
+                open_ended_jobs: allocated.open_ended,
             }),
             gap: audit.gap.as_ref().map(gap),
             ledger: (&audit.ledger).into(),
@@ -62,6 +64,7 @@ fn table(table: &TableAudit) -> FleetTableReport {
         columns: columns.collect(),
         unused_columns: table.unused.clone(),
         arrivals: table.arrivals.map(|known| arrivals(known).into()),
+        submitted: covered("rows", table.submitted),
         run_times: covered("rows", table.run_times),
         periods: table.periods.iter().map(period).collect(),
         days: table.days.iter().map(day).collect(),
@@ -69,6 +72,8 @@ fn table(table: &TableAudit) -> FleetTableReport {
         repeated_ids: table.duplicates.ids,
         identical_rows: table.duplicates.rows,
         compared_rows: table.duplicates.compared,
+        ids_elsewhere: table.duplicates.elsewhere,
+        rows_elsewhere: table.duplicates.elsewhere_rows,
     }
 }
 
@@ -117,18 +122,30 @@ fn machines(machines: &Machines) -> FleetMachinesReport {
         listed: conflict.listed,
         listed_else: conflict.listed_else,
         jobs: conflict.jobs,
+        at_once: conflict.at_once,
         log: conflict.log,
         taken: conflict.taken,
     });
+    let groups = machines.groups.iter().map(|group| FleetMachineGroupReport {
+        machines: group.machines.clone(),
+        job: group.job,
+        have: group.have,
+    });
     FleetMachinesReport {
         machines: machines.count,
+        counted: machines.counted,
         listed: machines.listed,
+        listed_counted: machines.listed_counted,
         listed_gpus: machines.listed_gpus,
         missing: machines.missing_count,
         missing_names: machines.missing.clone(),
+        names_alike: machines.alike,
         conflicts: machines.conflict_count,
         conflicting: conflicting.collect(),
+        held_beyond: machines.group_count,
+        groups_held_beyond: groups.collect(),
         peak_gpus: finite(machines.peak),
+        open_ended_jobs: machines.open_ended,
         capacity_gpus: machines.capacity.map(|capacity| finite(capacity.gpus)),
         capacity_from: machines.capacity.map(|capacity| match capacity.from {
             CapacityFrom::Machines => "machines".into(),
@@ -153,6 +170,7 @@ fn gap(gap: &Gap) -> FleetGapReport {
         mean_held_gpus: finite(gap.mean_held),
         open_ended_jobs: gap.open_ended,
         by_machine: gap.by_machine,
+        clocks_differ: gap.clocks_differ,
         machines: machines.collect(),
     }
 }

@@ -45,6 +45,8 @@ pub struct FleetTableReport {
     pub unused_columns: Vec<String>,
     /// `submitted`, `started`, `spans-only` or `untimed`; `null` for tables of other things than jobs.
     pub arrivals: Option<String>,
+    /// Rows with a time of submission.
+    pub submitted: CoverageReport,
     /// Rows with a run time.
     pub run_times: CoverageReport,
     /// Runs of days that are covered alike.
@@ -59,6 +61,10 @@ pub struct FleetTableReport {
     pub identical_rows: u64,
     /// Rows with an id, which were compared.
     pub compared_rows: u64,
+    /// Rows whose id an earlier table of jobs has.
+    pub ids_elsewhere: u64,
+    /// Of these, rows that are equal to one there.
+    pub rows_elsewhere: u64,
 }
 
 /// A column.
@@ -149,20 +155,33 @@ pub struct FleetJoinPeriodReport {
 pub struct FleetMachinesReport {
     /// Machines that anything names.
     pub machines: u64,
+    /// Of these, machines whose GPUs anything counts.
+    pub counted: u64,
     /// Machines of a list.
     pub listed: u64,
+    /// Of these, machines whose GPUs it counts.
+    pub listed_counted: u64,
     /// GPUs by that list alone.
     pub listed_gpus: u64,
     /// Machines that jobs or logs name and the list does not.
     pub missing: u64,
     /// The first thousand of them.
     pub missing_names: Vec<String>,
+    /// Machines whose names differ from another's only in case or domain.
+    pub names_alike: u64,
     /// Machines whose GPUs are counted differently.
     pub conflicts: u64,
     /// The first thousand of them.
     pub conflicting: Vec<FleetMachineReport>,
+    /// Sets of machines that one job held more GPUs of than they have.
+    pub held_beyond: u64,
+    /// The first thousand of them.
+    pub groups_held_beyond: Vec<FleetMachineGroupReport>,
     /// The most GPUs that jobs held at once.
     pub peak_gpus: f64,
+    /// Jobs without an end. Those that still run are in the peak from their start on, the others as
+    /// they start.
+    pub open_ended_jobs: u64,
     /// The GPUs there are taken to be; `null` if nothing says so.
     pub capacity_gpus: Option<f64>,
     /// `machines` (each with the largest count) or `peak-of-jobs`.
@@ -180,10 +199,23 @@ pub struct FleetMachineReport {
     pub listed_else: Option<u32>,
     /// The most that one job held.
     pub jobs: Option<u32>,
+    /// The most that jobs held at once.
+    pub at_once: Option<u32>,
     /// By the log.
     pub log: Option<u32>,
     /// What is taken: the most.
     pub taken: u32,
+}
+
+/// Machines that one job held more GPUs of than they have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FleetMachineGroupReport {
+    /// The machines.
+    pub machines: Vec<String>,
+    /// The most that one job held of them.
+    pub job: u32,
+    /// What all else says they have together.
+    pub have: u32,
 }
 
 /// How much of the fleet its jobs held.
@@ -195,6 +227,8 @@ pub struct FleetAllocatedReport {
     pub span_ns: i64,
     /// Jobs whose time and GPUs are known.
     pub jobs: CoverageReport,
+    /// Jobs that began and whose end is not known: what they hold is not in the share.
+    pub open_ended_jobs: u64,
 }
 
 /// Samples of GPUs against the jobs.
@@ -220,6 +254,9 @@ pub struct FleetGapReport {
     pub open_ended_jobs: u64,
     /// Whether each machine was compared, or the fleet as a whole.
     pub by_machine: bool,
+    /// Whether only jobs or only samples are by a clock whose zone is known: a shift of hours may
+    /// explain the rest.
+    pub clocks_differ: bool,
     /// Machines with the most.
     pub machines: Vec<FleetUnexplainedReport>,
 }
