@@ -53,7 +53,7 @@ faults! {
     DurationHoldsWait Warning "duration-holds-wait" "duration is end - submission, so it holds the wait; end - start is used";
     DurationUnit Warning "duration-in-another-unit" "duration is end - start times a power of 1000: one of them is in another unit; end - start is used";
     DurationBeforeSubmit Warning "duration-before-submit" "duration longer than from submission to end: one of them is wrong or in another unit";
-    WaitConflict Warning "wait-conflict" "wait is not start - submission; start - submission is used";
+    WaitConflict Warning "wait-conflict" "wait is not start - submission (a longer one may hold pauses of the run); start - submission is used";
     TurnaroundConflict Warning "turnaround-conflict" "turnaround is not end - submission; end - submission is used";
     GpuTimeConflict Warning "gpu-time-conflict" "GPU-time is not GPUs times the run; GPUs times the run is used";
     Unfinished Dropped "not-finished" "job that still runs or waits: what it took so far is not what it takes, left out";

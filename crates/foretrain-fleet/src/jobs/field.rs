@@ -78,7 +78,7 @@ fields! {
     /// The kind of GPU.
     GpuKind "gpu-kind" Text ["gpukind", "gputype", "gpumodel", "gpuname", "gpuspec", "accelerator", "gpu"];
     /// The machine, or a list of them.
-    Machine "machine" Text ["machine", "machines", "machineid", "node", "nodelist", "nodename", "host", "hostname", "server", "instance", "ip"];
+    Machine "machine" Text ["machine", "machines", "machineid", "node", "nodes", "nodelist", "nodename", "host", "hostname", "server", "instance", "ip"];
     /// Who submitted it.
     User "user" Text ["user", "username", "userid", "owner"];
     /// The queue, virtual cluster or cluster it was submitted to.

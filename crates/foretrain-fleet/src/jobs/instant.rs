@@ -151,7 +151,7 @@ impl Text<'_> {
         let named = |month: &&[u8]| {
             name.eq_ignore_ascii_case(month) || name.eq_ignore_ascii_case(&month[..3])
         };
-        let month = MONTHS.iter().position(|month| named(month))?;
+        let month = MONTHS.iter().position(named)?;
         self.0 = rest;
         i64::try_from(month + 1).ok()
     }

@@ -112,9 +112,10 @@ pub(super) fn kind_of(schema: &'static Schema, bound: &mut Bound) -> Result<Kind
             .hint(format!("columns that are not understood: {columns}"));
     let is_value = |title: &String| {
         let title = title.as_bytes();
-        title.is_empty() || value::number(title).is_some() || instant::date(title).is_some()
+        value::number(title).is_some() || instant::date(title).is_some()
     };
-    let error = match bound.unused.iter().any(is_value) {
+    let values = bound.unused.iter().filter(|title| is_value(title)).count();
+    let error = match values > 0 && 2 * values >= bound.unused.len() {
         true => error.hint(
             "its first line looks like a row: put a line of titles before it, as in \
              job_id,submit_time,duration_s,gpus",

@@ -97,6 +97,8 @@ fn gpus_in_the_words_of_slurm() {
     assert_eq!(gpus(&jobs), [Some(4.0), Some(2.0), Some(0.0), None]);
     assert_eq!((jobs[0].gpu_kind.as_str(), jobs[1].gpu_kind.as_str()), ("a100", "v100"));
     assert_eq!((found.faults.count(Fault::NoGpu), found.faults.count(Fault::ColumnTwin)), (1, 1));
+    let (jobs, _) = read("JobID,Submit,ReqGRES,Nodes\n1,0,gpu:a100:2,node[1-2]\n");
+    assert_eq!((gpus(&jobs), machines(&jobs[0]).len()), (vec![Some(2.0)], 2));
     let (jobs, _) = read_with("id,submit_s,asked\na,0,gpu:2(S:0-1)\n", &["gpus=asked"]);
     assert_eq!(gpus(&jobs), [Some(2.0)]);
     // What each node has is the whole only if their number is known.

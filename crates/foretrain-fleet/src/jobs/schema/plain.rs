@@ -152,7 +152,10 @@ fn fits(field: Field, title: &str, cell: &[u8], style: Style) -> bool {
         }
         // Plain numbers under these are counts, which another column may hold already.
         Dimension::Text
-            if matches!((field, title), (Field::Devices, "gpus") | (Field::GpuKind, "gpu")) =>
+            if matches!(
+                (field, title),
+                (Field::Devices, "gpus") | (Field::Machine, "nodes") | (Field::GpuKind, "gpu")
+            ) =>
         {
             !number(cell)
         }
