@@ -307,12 +307,14 @@ fn attempts_hold_gpus_for_as_long_as_they_ran() {
             "{{\"start_time\":{start},\"end_time\":{end},\"detail\":[{{\"ip\":\"{machine}\",\"gpus\":[{gpus}]}}]}}"
         )
     };
-    let job = |attempts: &[String]| {
-        let text = format!(
+    let log = |attempts: &[String]| {
+        format!(
             "[{{\"status\":\"Pass\",\"vc\":\"v\",\"jobid\":\"a\",\"attempts\":[{}],\"submitted_time\":\"2017-10-01 00:00:00\",\"user\":\"u\"}}]",
             attempts.join(",")
-        );
-        let (mut jobs, read) = read(&text);
+        )
+    };
+    let job = |attempts: &[String]| {
+        let (mut jobs, read) = read(&log(attempts));
         (jobs.remove(0), read.faults.count(Fault::AttemptEndUnknown))
     };
     let time = |day: u32, hour: u32| format!("\"2017-10-{day:02} {hour:02}:00:00\"");
@@ -324,6 +326,18 @@ fn attempts_hold_gpus_for_as_long_as_they_ran() {
     let held: Vec<_> =
         twice.holdings().map(|held| (held.gpus, &*held.placements[0].machine)).collect();
     assert_eq!(held, [(2.0, "m1"), (4.0, "m2")]);
+    // The first of them held more than its machine is said to have.
+    let table = |name: &str, text: String| {
+        Table::from_bytes(name, text.into(), &TableOptions::default()).expect("a table")
+    };
+    let machines = "machine,gpus\nm1,1\nm2,8\n".to_owned();
+    let jobs = log(&[first.clone(), last.clone()]);
+    let found = audit(vec![table("jobs.json", jobs), table("machines.csv", machines)]);
+    let conflicts: Vec<_> =
+        found.machines.conflicts.iter().map(|c| (&*c.machine, c.jobs, c.taken)).collect();
+    assert_eq!(conflicts, [("m1", Some(2), 2)]);
+    let share = found.allocated.expect("known").share;
+    assert!((share - 6.0 / (10.0 * 49.0)).abs() < 1e-9, "{share}");
     let (once, _) = job(std::slice::from_ref(&last));
     assert_eq!((once.attempts.len(), once.gpu_seconds()), (0, Some(4.0 * 3600.0)));
     let open = attempt(&time(1, 0), "null", "m1", "\"gpu0\"");
