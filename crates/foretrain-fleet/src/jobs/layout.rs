@@ -156,8 +156,11 @@ impl Layout {
         let found: Vec<(usize, Option<u32>)> = match (machine, gpu) {
             (Some(_), _) => said(),
             (None, Some(_)) => {
+                // A name beside a GPU's number is the GPU's.
                 let of_jobs = |title: &str| {
-                    bindable(title, &[], &[]).is_some_and(|(field, _)| OF_JOBS.contains(&field))
+                    plain(title) != "name"
+                        && bindable(title, &[], &[])
+                            .is_some_and(|(field, _)| OF_JOBS.contains(&field))
                 };
                 if others().any(|(_, title)| of_jobs(title)) {
                     return None;
@@ -288,6 +291,8 @@ mod tests {
         let smi = smi.unwrap();
         assert_eq!((smi.values.len(), unit(&smi)), (1, (Unit::PERCENT, UnitFrom::Title)));
         assert_eq!(smi.unused, [" memory.used [MiB]"]);
+        let named = layout("timestamp, index, name, utilization.gpu [%]", "5,0,NVIDIA A100,95 %");
+        assert!(named.is_some_and(|named| named.gpu.is_some()));
         let dcgm = layout("timestamp,Hostname,gpu,DCGM_FI_DEV_GPU_UTIL", "5,n1,0,95").unwrap();
         assert!(dcgm.gpu.is_some());
         // Two quantities of one GPU are not two GPUs.

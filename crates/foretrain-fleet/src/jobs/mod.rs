@@ -17,6 +17,7 @@
 //! # Ok::<(), foretrain_core::InputError>(())
 //! ```
 
+mod attempt;
 mod bind;
 mod decode;
 mod fault;
@@ -46,11 +47,12 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use attempt::{Attempt, Holding};
 pub use bind::{Binding, UnitFrom};
 pub use fault::{Fault, Faults};
 pub use features::{Class, Features, Medium, TrafficCounts};
 pub use field::{ColumnHint, Dimension, Field, Unit};
-pub use job::{Attempt, Holding, Job, Placement, Status};
+pub use job::{Job, Placement, Status};
 pub use listing::{Listed, MachineList};
 pub use samples::{Named, Sample, SamplesRead};
 pub use schema::{ALL as SCHEMAS, Kind, Schema};

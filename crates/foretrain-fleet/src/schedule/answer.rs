@@ -109,14 +109,6 @@ fn notes(setup: &Setup<'_>, study: &Study<'_>, used: &Used) -> Vec<String> {
             asked.who("interleaves", "interleave")
         ));
     }
-    if used.repeated > 0 {
-        notes.push(format!(
-            "{} of {all} {} the id of an earlier row, and every row is played as a job: retries, parts of \
-             jobs or copies (fleet audit tells).",
-            used.repeated,
-            of_number(used.repeated, "has", "have")
-        ));
-    }
     if used.other_kind > 0 {
         notes.push(format!(
             "{} of {all} {} for a kind of GPU that the cluster does not have; {} on any.",

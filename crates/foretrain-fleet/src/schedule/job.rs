@@ -43,6 +43,12 @@ pub trait Scaling: Debug + Send + Sync {
     /// Most GPUs that can be used.
     fn most_gpus(&self) -> u32;
 
+    /// Whether a scheduler would learn its speeds while the job runs, so that it has no reason to
+    /// believe in sizes far beyond those that it tried.
+    fn is_learnt(&self) -> bool {
+        false
+    }
+
     /// The speed on GPUs that are placed just so, by how many of them each node holds. Where
     /// placements were measured this is finer than [`Scaling::speed`], which a policy can know.
     fn speed_placed(&self, per_node: &[u32], done: f64) -> f64 {

@@ -38,14 +38,43 @@ const DIP: [f64; 8] = [1.0, 0.7, 0.9, 1.5, 1.6, 1.7, 1.8, 4.0];
 
 #[test]
 fn a_size_that_is_slower_is_no_end() {
-    let took = |policy, asked| run(&[elastic(0, asked, 100_000, &DIP)], 8, policy).makespan;
-    // At once, or after a few decisions.
-    for (policy, asked) in [("optimus", 1), ("optimus", 4), ("pollux", 4), ("pollux", 8)] {
-        let took = took(policy, asked);
-        assert!(took < seconds(25_500), "{policy}, {asked}: {took:?}");
+    for policy in ["optimus", "pollux"] {
+        for asked in [1, 4] {
+            let jobs = [elastic(0, asked, 100_000, &DIP)];
+            let took = run(&jobs, 8, policy).makespan;
+            // At once, or after a few decisions.
+            assert!(took < seconds(25_500), "{policy}, {asked}: {took:?}");
+        }
     }
-    // As published, it tries no more than twice what it had.
-    assert_eq!(took("pollux", 1), seconds(100_000));
+}
+
+/// Speeds that are learnt while a job runs.
+#[derive(Debug)]
+struct Learnt(Speeds);
+
+impl Scaling for Learnt {
+    fn speed(&self, gpus: u32, nodes: u32, done: f64) -> f64 {
+        self.0.speed(gpus, nodes, done)
+    }
+
+    fn is_learnt(&self) -> bool {
+        true
+    }
+
+    fn most_gpus(&self) -> u32 {
+        self.0.most_gpus()
+    }
+}
+
+#[test]
+fn what_is_learnt_is_believed_up_to_what_was_asked_for() {
+    let took = |asked| {
+        let scaling: Arc<dyn Scaling> = Arc::new(Learnt(Speeds(DIP.to_vec())));
+        let job = Job { scaling: Some(scaling), ..job(0, 0, asked, 100_000) };
+        run(&[job], 8, "pollux").makespan
+    };
+    assert_eq!(took(1), seconds(100_000));
+    assert!(took(4) < seconds(25_500));
 }
 
 #[test]

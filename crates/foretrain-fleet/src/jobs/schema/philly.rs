@@ -5,10 +5,11 @@ use foretrain_core::Nanos;
 use serde::Deserialize;
 
 use super::{Kind, Schema, needed};
+use crate::jobs::attempt::Attempt;
 use crate::jobs::fault::Fault;
 use crate::jobs::field::{Field, Unit};
 use crate::jobs::instant;
-use crate::jobs::job::{Attempt, Job, Placement};
+use crate::jobs::job::{Job, Placement};
 use crate::jobs::value;
 
 /// Jobs: JSON, with every attempt to run one.

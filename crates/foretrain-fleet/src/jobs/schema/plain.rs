@@ -109,6 +109,10 @@ pub(in crate::jobs) fn meant(
         let unit = unit.and_then(|unit| Unit::parse(unit, field.dimension()).ok());
         Meant::Held(field, unit)
     };
+    // A queue is a name more often than a time; an empty column does not tell.
+    if given.is_empty() && named().any(|field| field == Field::Queue) {
+        return Some(held(Field::Queue));
+    }
     if let Some(field) = named().find(holds) {
         return Some(held(field));
     }
@@ -203,6 +207,8 @@ mod tests {
         let some: [&[u8]; 3] = [b"3600", b"UNLIMITED", b"long"];
         assert_eq!(of("duration", &some), Some(Meant::Held(Field::Duration, None)));
         assert_eq!(of("queue", &[b"prod"]), Some(Meant::Held(Field::Queue, None)));
+        assert_eq!(of("queue", &[b"", b""]), Some(Meant::Held(Field::Queue, None)));
+        assert_eq!(of("queue", &[b"12.5"]), Some(Meant::Held(Field::Wait, None)));
         assert_eq!(of("colour", &[b"red"]), None);
         let german = Style { comma: true, ..Style::default() };
         let gpus = |cells: &[&[u8]]| meant("gpus", cells, &[], german);

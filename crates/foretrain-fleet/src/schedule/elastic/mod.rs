@@ -162,6 +162,10 @@ impl Scaling for Elastic {
         })
     }
 
+    fn is_learnt(&self) -> bool {
+        true
+    }
+
     fn changes_after(&self, done: f64) -> Option<f64> {
         self.application.efficiency.phase_end(done)
     }

@@ -1,13 +1,11 @@
 //! From rows of a table to jobs that can be scheduled.
 
 use std::collections::BTreeMap;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foretrain_core::words::counted;
 use foretrain_core::{Bytes, InputError, Nanos, Result};
 use foretrain_cost::interference::colocation::JobLoad;
-use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::cluster::Cluster;
 use super::exchange::{DataParallel, Exchange};
@@ -31,8 +29,6 @@ pub struct Intake<'a> {
     predicted: BTreeMap<(String, u64), Option<Predicted>>,
     /// Bytes of gradients by the name of the model.
     gradients: BTreeMap<String, Option<Bytes>>,
-    /// Hashes of ids.
-    ids: FxHashSet<u64>,
     jobs: Vec<Job>,
     used: Used,
 }
@@ -54,8 +50,6 @@ pub struct Used {
     pub other_kind: u64,
     /// Jobs that may run at other sizes than they ask for.
     pub elastic: u64,
-    /// Jobs with the id of an earlier row.
-    pub repeated: u64,
 }
 
 /// What a predictor told of a job.
@@ -80,7 +74,6 @@ impl<'a> Intake<'a> {
             predictor: None,
             predicted: BTreeMap::new(),
             gradients: BTreeMap::new(),
-            ids: FxHashSet::default(),
             jobs: Vec::new(),
             used: Used::default(),
         }
@@ -213,8 +206,6 @@ impl<'a> Intake<'a> {
             *count += u64::from(known);
         }
         self.used.parts += u64::from(share != Share::Whole);
-        let repeated = !row.id.is_empty() && !self.ids.insert(FxBuildHasher.hash_one(&row.id));
-        self.used.repeated += u64::from(repeated);
         Ok(job)
     }
 

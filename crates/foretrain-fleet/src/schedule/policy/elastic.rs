@@ -70,7 +70,11 @@ impl Goodput {
             all
         };
         let most = match tried {
-            Some(tried) => past_loss(&usual(), (tried, job.gpus), limit.min(most), &speed),
+            Some(tried) => {
+                let learnt = job.scaling.as_ref().is_some_and(|scaling| scaling.is_learnt());
+                let end = if learnt { job.gpus } else { u32::MAX };
+                past_loss(&usual(), (tried, end), limit.min(most), &speed)
+            }
             None => limit.min(most),
         };
         let share = match &job.scaling {
@@ -135,13 +139,14 @@ impl Goodput {
     }
 }
 
-/// The most GPUs that a job may try which had `tried` and asked for `asked`: `limit`, twice as many,
-/// unless none of those is faster than what it had; then the next size that is, up to what it asked
-/// for. A job would never get past a size that is slower, as the first that crosses a slow link may
-/// be, to the one that its owner chose.
+/// The most GPUs that a job may try which had `tried`: `limit`, twice as many, unless none of those
+/// is faster than what it had; then the next size that is, up to `end`. A job would never get past one
+/// that is slower, as the first that crosses a slow link may be.
+///
+/// Speeds that are learnt are believed up to the size that the job's owner asked for.
 fn past_loss(
     sizes: &[u32],
-    (tried, asked): (u32, u32),
+    (tried, end): (u32, u32),
     limit: u32,
     speed: &dyn Fn(u32) -> f64,
 ) -> u32 {
@@ -151,7 +156,7 @@ fn past_loss(
     if fastest(&mut beyond.iter().copied().filter(|gpus| *gpus <= limit)) > best {
         return limit;
     }
-    let within = beyond.iter().copied().filter(|gpus| *gpus > limit && *gpus <= asked);
+    let within = beyond.iter().copied().filter(|gpus| *gpus > limit && *gpus <= end);
     within.into_iter().find(|gpus| speed(*gpus) > best).unwrap_or(limit)
 }
 
