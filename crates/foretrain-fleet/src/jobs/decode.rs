@@ -161,6 +161,10 @@ impl Decoder {
     /// A number that is not negative.
     pub(super) fn amount(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<f64> {
         let number = self.number(binding, cell, row)?;
+        self.not_negative(number, cell, row)
+    }
+
+    fn not_negative(&mut self, number: f64, cell: &[u8], row: u64) -> Option<f64> {
         if !(0.0..=1e30).contains(&number) {
             self.meet(Fault::ImpossibleCount, row, cell);
             return None;
@@ -203,9 +207,9 @@ impl Decoder {
     fn size(&mut self, binding: &Binding, cell: &[u8], row: u64) -> Option<Bytes> {
         // A user may write the unit into the cell.
         let written = || std::str::from_utf8(cell).ok()?.parse::<Bytes>().ok();
-        match binding.style.number(cell) {
-            Some(_) => {
-                let bytes = self.amount(binding, cell, row)?;
+        match self.written(binding, cell, row) {
+            Some(number) => {
+                let bytes = self.not_negative(number * binding.unit.factor, cell, row)?;
                 if bytes >= 1e18 {
                     self.meet(Fault::ImpossibleCount, row, cell);
                     return None;

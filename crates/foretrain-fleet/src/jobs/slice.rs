@@ -17,6 +17,9 @@ pub fn slice_of(kind: &str) -> Option<u8> {
 impl Job {
     /// Sevenths of a GPU that it counts its GPUs in; none if they are whole.
     pub fn slice(&self) -> Option<u8> {
+        if self.gpu_kind.is_empty() {
+            return None;
+        }
         slice_of(&self.gpu_kind).filter(|sevenths| *sevenths < 7)
     }
 
