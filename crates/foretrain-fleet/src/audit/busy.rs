@@ -13,6 +13,9 @@ use crate::jobs::{Holding, Job, Named, Sample, Status};
 const BUSY: f64 = 0.05;
 /// Minutes that are kept apart: ten years.
 const MOST_TIMES: usize = 5_000_000;
+/// Times that machines were held which are kept, and machines: less than a gigabyte.
+const MOST_PLACES: usize = 20_000_000;
+const MOST_MACHINES: usize = 1_000_000;
 const MINUTE: i64 = 60_000_000_000;
 
 /// What samples saw within a minute.
@@ -48,6 +51,9 @@ pub(super) struct Busy {
     /// Whether a row does not tell how many GPUs are held at once on its machines.
     vague: bool,
     placed: u64,
+    /// Times that machines were held, and jobs that have too many to keep.
+    times: usize,
+    beyond: u64,
     jobs: u64,
     /// GPU-seconds held.
     held: f64,
@@ -120,6 +126,12 @@ impl Busy {
         let counted: f64 = if sliced { 0.0 } else { counts().map(f64::from).sum() };
         let uncounted = if sliced { placements.len() } else { placements.len() - counts().count() };
         let even = (gpus - counted).max(0.0) / uncounted.max(1) as f64;
+        let most = self.machines.len() + placements.len();
+        if self.times + placements.len() > MOST_PLACES || most > MOST_MACHINES {
+            self.beyond += 1;
+            return;
+        }
+        self.times += placements.len();
         for placed in placements {
             let own = placed.gpus.filter(|_| !sliced);
             let (own, is_counted) = match own {
@@ -162,6 +174,11 @@ impl Busy {
     pub(super) fn peak(&mut self) -> f64 {
         self.prepare();
         self.all.peak_with(&self.surely)
+    }
+
+    /// Jobs with more machines than are kept.
+    pub(super) fn beyond(&self) -> u64 {
+        self.beyond
     }
 
     /// Jobs whose end is not known.

@@ -252,6 +252,14 @@ impl Evidence {
         self.record(&found, gpus, ledger);
         ledger.record_many(
             Severity::Warning,
+            "job-with-too-many-machines",
+            "job beyond a million machines, or twenty million times that jobs held one: it counts for \
+             none of its machines over time",
+            busy.beyond(),
+            None,
+        );
+        ledger.record_many(
+            Severity::Warning,
             "machine-name-in-another-form",
             "machine whose name differs from another's only in case or domain: both are counted, \
              though they may be one",

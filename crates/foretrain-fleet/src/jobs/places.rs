@@ -10,6 +10,8 @@ use super::job::{Job, Placement};
 const MOST_DEVICES: usize = 255;
 /// As many nodes as Slurm can have: a longer range is none of a job.
 const MOST_MACHINES: usize = 65_536;
+/// Bytes of their names: a long name before a range would be written out for each.
+const MOST_BYTES: usize = 16 << 20;
 
 /// What separates machines and GPUs in a list.
 fn between(c: char) -> bool {
@@ -110,10 +112,15 @@ fn ranges(token: &str, most: usize) -> Result<Vec<String>, Wrong> {
             numbers.push((first, last, from.len()));
         }
         let all = count.saturating_mul(names.len() as u64);
-        if usize::try_from(all).map_or(true, |all| all > most) {
+        let Some(all) = usize::try_from(all).ok().filter(|all| *all <= most) else {
+            return Err(Wrong::TooMany);
+        };
+        let longest = names.iter().map(String::len).max().unwrap_or(0);
+        let width = numbers.iter().map(|(_, _, width)| *width).max().unwrap_or(0).max(20);
+        if all.saturating_mul(longest + before.len() + width + rest.len()) > MOST_BYTES {
             return Err(Wrong::TooMany);
         }
-        let mut longer = Vec::with_capacity(all as usize);
+        let mut longer = Vec::with_capacity(all);
         for name in &names {
             for &(first, last, width) in &numbers {
                 longer
@@ -186,6 +193,10 @@ mod tests {
         assert_eq!(of("a[1-9999]b[1-9999]").1, Err(Wrong::TooMany));
         assert_eq!(of("a[0-18446744073709551615]").1, Err(Wrong::TooMany));
         assert_eq!(of("a[1-60000],b[1-60000]").0.len(), 60_000);
+        // Long names and zeros are not written out sixty thousand times.
+        assert_eq!(of(&format!("{}[1-60000]", "n".repeat(5_000))).1, Err(Wrong::TooMany));
+        assert_eq!(of(&format!("n[{}1-60000]", "0".repeat(5_000))).1, Err(Wrong::TooMany));
+        assert_eq!(of(&format!("n[1-60000]{}", "x".repeat(5_000))).1, Err(Wrong::TooMany));
         for cell in ["n[1-", "n[3-1]", "n[x]", "n[]", "n[1-2"] {
             assert_eq!(of(cell), (Vec::new(), Err(Wrong::Broken)), "{cell}");
         }
