@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use foretrain_core::Nanos;
-use foretrain_fleet::jobs::{Table, TableOptions};
+use foretrain_core::{Ledger, Nanos};
+use foretrain_fleet::jobs::{MachineList, Table, TableOptions};
 use foretrain_fleet::schedule::policy::{POLICIES, Rules};
 use foretrain_fleet::schedule::{
-    ConstantSlowdown, Costs, Exchange, Failures, Intake, Interference, Interleaved, Machines,
-    Phase, Setup, simulate,
+    ConstantSlowdown, Costs, Exchange, Failures, Intake, Interference, Interleaved, Phase, Setup,
+    cluster_of, simulate,
 };
 use foretrain_hardware::Catalogue;
 use libfuzzer_sys::fuzz_target;
@@ -31,9 +31,9 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
         return;
     };
     let catalogue = Catalogue::builtin();
-    let mut machines = Machines::default();
+    let mut machines = MachineList::default();
     nodes.for_each(|row| machines.add(row));
-    let Ok((cluster, _)) = machines.cluster(2, catalogue) else { return };
+    let Ok(cluster) = cluster_of(&machines, 2, catalogue, &mut Ledger::new()) else { return };
     if cluster.gpus() > MOST_GPUS {
         return;
     }
