@@ -103,6 +103,11 @@ fn take_counted(read: &mut Read, counted: &Counted, recording: &Recording) {
         read.notes.push("attention is counted as if every query saw every key: the recording does not tell the mask".into());
     }
     read.flops = flops.map(Flops::new);
+    // Bytes need both.
+    let unknown = match recording.trace.meta.has_shapes {
+        true => "their operators' shapes or number formats are not recorded",
+        false => unknown,
+    };
     let moved = counted.memory.figure("memory-bound operators", unknown);
     read.memory_access = possible(moved, busy, MOST_BYTES_PER_SECOND, "TB/s").map(Bytes::from_f64);
     read.tables = counted.tables;
