@@ -123,7 +123,7 @@ pub(super) fn bind(
         taken.push(field);
         let cells: Vec<&[u8]> = ahead.iter().filter_map(|row| row.get(column)).collect();
         let title = &titles[column];
-        bound.bindings.push(styled(column, title, field, unit, unit_from, &cells, style));
+        bound.bindings.push(binding(column, title, field, unit, unit_from, &cells, style));
     };
     for hint in hints {
         let same = |title: &&String| title.eq_ignore_ascii_case(&hint.column);
@@ -182,18 +182,6 @@ pub(super) fn bind(
 
 /// What a column holds, its unit guessed from cells if nobody says it.
 pub(super) fn binding(
-    column: usize,
-    title: &str,
-    field: Field,
-    unit: Option<Unit>,
-    from: UnitFrom,
-    cells: &[&[u8]],
-) -> Binding {
-    styled(column, title, field, unit, from, cells, Style::default())
-}
-
-/// As [`binding`], in a table of a style.
-pub(super) fn styled(
     column: usize,
     title: &str,
     field: Field,

@@ -5,6 +5,7 @@ use csv::ByteRecord;
 use super::bind::{Binding, UnitFrom, binding};
 use super::field::{ColumnHint, Field, Unit};
 use super::schema::{bindable, unit_of};
+use super::style::Style;
 use super::value;
 
 /// Which columns of a log hold what.
@@ -92,7 +93,7 @@ pub(super) fn reading(cell: &[u8]) -> Option<(f64, bool)> {
     Some((value::number(bare)?, bare.len() < cell.len()))
 }
 
-/// What the user says a log's columns hold; a table with other hints is none.
+/// What the user says that a column holds.
 fn hinted<'a>(hints: &'a [ColumnHint], title: &str) -> Option<&'a ColumnHint> {
     hints.iter().find(|hint| hint.column.eq_ignore_ascii_case(title))
 }
@@ -199,18 +200,16 @@ impl Layout {
             let by_title = || Some((without_unit(title).1?, UnitFrom::Title));
             let (unit, unit_from) =
                 by_user.or(by_schema).or_else(by_title).unwrap_or((guessed, UnitFrom::Guess));
-            let binding = Binding {
-                unit,
-                unit_from,
-                ..binding(column, title, Field::Utilisation, Some(unit), unit_from, &[])
-            };
+            let (field, style) = (Field::Utilisation, Style::default());
+            let binding = binding(column, title, field, Some(unit), unit_from, &[], style);
             Value { binding, of_utilisation: utilisation(title).is_some(), gpu }
         });
         let values: Vec<Value> = values.collect();
         let key = |column: usize, field: Field| {
             let unit = unit_of(&titles[column], field.dimension());
             let cells: Vec<&[u8]> = rows.iter().filter_map(|row| row.get(column)).collect();
-            binding(column, &titles[column], field, unit, UnitFrom::Title, &cells)
+            let style = Style::default();
+            binding(column, &titles[column], field, unit, UnitFrom::Title, &cells, style)
         };
         let is_read = |column: usize| {
             column == time

@@ -2,7 +2,7 @@
 
 use csv::ByteRecord;
 
-use super::bind::{Bound, UnitFrom, styled};
+use super::bind::{Bound, UnitFrom, binding};
 use super::fault::Fault;
 use super::field::{ColumnHint, Dimension, Field, Unit};
 use super::read::Rows;
@@ -43,7 +43,7 @@ pub(super) fn bind_titles(
         if field == Field::Devices && lists_or_numbers(&cells) {
             bound.notes.push((Fault::ListsOrNumbers, format!("column {title:?}")));
         }
-        let new = styled(column, title, field, unit, from, &cells, style);
+        let new = binding(column, title, field, unit, from, &cells, style);
         let Some(at) = bound.bindings.iter().position(|binding| binding.field == field) else {
             used[column] = true;
             taken.push(field);
