@@ -1,0 +1,1 @@
+"""Records what a forecast needs, in a training script or beside it."""
