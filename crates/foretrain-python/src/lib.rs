@@ -1,0 +1,1 @@
+//! Foretrain in Python.
