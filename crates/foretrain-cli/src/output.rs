@@ -2,12 +2,19 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foretrain::core::InputError;
 use foretrain::core::words::printable;
+use foretrain::measure::PeerProgram;
 use foretrain::report::TextStyle;
 
+use crate::commands::primitives::PEER_VERB;
 use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::recordings::Input;
+use crate::session::{Kept, Session};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,8 +36,18 @@ pub(crate) struct Common {
 }
 
 /// The answer's destination.
-pub(crate) struct Output {
+pub(crate) struct Output<'a> {
     common: Common,
+    caller: Caller<'a>,
+}
+
+/// Who asked.
+enum Caller<'a> {
+    /// Somebody at a command line.
+    Shell,
+    /// A program that this is a library of: it gets the answer in all forms, and what would be said
+    /// beside it.
+    Program { session: &'a Session, kept: Mutex<Kept> },
 }
 
 /// Columns of output that no terminal shows.
@@ -38,9 +55,62 @@ const PIPED_WIDTH: usize = 100;
 const NARROWEST: usize = 60;
 const WIDEST: usize = 140;
 
-impl Output {
+impl<'a> Output<'a> {
+    /// For a command line.
     pub(crate) fn new(common: Common) -> Self {
-        Self { common }
+        Self { common, caller: Caller::Shell }
+    }
+
+    /// For a program.
+    pub(crate) fn kept(common: Common, session: &'a Session) -> Self {
+        let kept = Mutex::default();
+        Self { common, caller: Caller::Program { session, kept } }
+    }
+
+    /// What a program gets.
+    pub(crate) fn into_kept(self) -> Kept {
+        match self.caller {
+            Caller::Shell => Kept::default(),
+            Caller::Program { kept, .. } => {
+                kept.into_inner().unwrap_or_else(PoisonError::into_inner)
+            }
+        }
+    }
+
+    /// What the program holds of this name already.
+    pub(crate) fn held(&self, inputs: &[PathBuf]) -> Option<Arc<Input>> {
+        match (&self.caller, inputs) {
+            (Caller::Program { session, .. }, [name]) => session.held(name),
+            _ => None,
+        }
+    }
+
+    /// Set when a search is to end with the best so far.
+    pub(crate) fn stop(&self) -> &AtomicBool {
+        match &self.caller {
+            Caller::Shell => interrupt::on_interrupt(),
+            Caller::Program { session, .. } => &session.stop,
+        }
+    }
+
+    /// How to start the second process of a measurement.
+    ///
+    /// # Errors
+    /// If the system does not tell what program this is.
+    pub(crate) fn peer(&self) -> Result<PeerProgram> {
+        let (program, mut arguments) = match &self.caller {
+            Caller::Program { session: Session { program: Some(program), .. }, .. } => {
+                program.clone()
+            }
+            _ => {
+                let program = std::env::current_exe().map_err(|error| {
+                    InputError::new(format!("cannot find this program to start it again: {error}"))
+                })?;
+                (program, Vec::new())
+            }
+        };
+        arguments.push(PEER_VERB.into());
+        Ok(PeerProgram { program, arguments })
     }
 
     /// Whether JSON was asked for.
@@ -55,15 +125,16 @@ impl Output {
 
     /// Whether to draw progress: wanted, and somebody looks.
     pub(crate) fn progress(&self) -> bool {
-        self.common.progress && io::stderr().is_terminal()
+        matches!(self.caller, Caller::Shell) && self.common.progress && io::stderr().is_terminal()
     }
 
     /// How text may look at its destination.
-    pub(crate) fn style(&self) -> TextStyle {
+    fn style(&self) -> TextStyle {
         let on_terminal = self.common.out.is_none() && io::stdout().is_terminal();
         TextStyle {
             width: if on_terminal { terminal_width() } else { PIPED_WIDTH },
             colour: self.use_colour(on_terminal),
+            ..TextStyle::default()
         }
     }
 
@@ -76,10 +147,31 @@ impl Output {
         }
     }
 
-    /// Writes the answer: to the file asked for, whole or not at all, else to standard output.
+    /// Gives the answer, as a document or a page: whichever was asked for, and a program gets both.
+    pub(crate) fn give(
+        &self,
+        json: impl FnOnce() -> String,
+        page: impl Fn(TextStyle) -> String,
+    ) -> Result<()> {
+        if let (Caller::Program { kept, .. }, None) = (&self.caller, self.file()) {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.json = Some(json());
+            kept.text = page(TextStyle::default());
+            kept.html = Some(page(TextStyle::html()));
+            return Ok(());
+        }
+        self.answer(&if self.json() { json() } else { page(self.style()) })
+    }
+
+    /// Writes an answer that has one form: to the file asked for, whole or not at all, else to
+    /// standard output.
     pub(crate) fn answer(&self, text: &str) -> Result<()> {
         if let Some(path) = &self.common.out {
             return write_file(path, text.as_bytes());
+        }
+        if let Caller::Program { kept, .. } = &self.caller {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).text = text.to_owned();
+            return Ok(());
         }
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -88,7 +180,13 @@ impl Output {
 
     /// Says something beside the answer.
     pub(crate) fn note(&self, text: &str) {
-        say(&printable(text));
+        match &self.caller {
+            Caller::Shell => say(&printable(text)),
+            Caller::Program { kept, .. } => {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.notes.push(printable(text).into_owned());
+            }
+        }
     }
 
     /// Shows an error and the ways on.

@@ -1,9 +1,13 @@
 //! Reading what was named, and analysing the traces among it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use foretrain::core::{Bytes, InputError, Ledger, Nanos};
-use foretrain::ingest::{GraphFile, Hold, Loaded, Progress, ReadOptions, load, load_each};
+use foretrain::graph::StepGraph;
+use foretrain::ingest::{
+    FileKind, GraphFile, Hold, Loaded, Progress, ReadOptions, load, load_each,
+};
 use foretrain::predict::Recording;
 use foretrain::predict::inspect::InspectedRank;
 use foretrain::trace::Trace;
@@ -26,47 +30,115 @@ pub(crate) struct Source {
     pub(crate) boundaries: Option<Vec<Nanos>>,
 }
 
-/// What the files hold.
+/// What files hold.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     /// Profiler traces.
     Traces(Job),
-    /// Step graphs, in order of ranks, and what reading them met.
-    Graphs(Vec<GraphFile>, Ledger),
+    /// Step graphs.
+    Graphs(Graphs),
 }
 
-/// The ranks of a job and what reading and analysing them met.
+/// The ranks of a job.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub struct Job {
     /// In order of ranks.
-    pub(crate) recordings: Vec<Recording>,
-    pub(crate) ledger: Ledger,
+    pub recordings: Vec<Recording>,
+    /// What reading and analysing them met.
+    pub ledger: Ledger,
+    /// What reading alone met.
+    read: Ledger,
+}
+
+/// Step graphs of the ranks of a job.
+#[derive(Debug)]
+pub struct Graphs {
+    /// In order of ranks.
+    pub graphs: Vec<StepGraph>,
+    /// What reading them met.
+    pub ledger: Ledger,
+    /// The file of each, without its graph.
+    files: Vec<Origin>,
+}
+
+/// Where a graph comes from.
+#[derive(Debug)]
+struct Origin {
+    path: String,
+    kind: FileKind,
+    schema: Option<String>,
+    rank_source: String,
+}
+
+impl Graphs {
+    fn new(files: Vec<GraphFile>, ledger: Ledger) -> Self {
+        let (graphs, files) = files
+            .into_iter()
+            .map(|file| {
+                let GraphFile { graph, path, kind, schema, rank_source } = file;
+                (graph, Origin { path, kind, schema, rank_source })
+            })
+            .unzip();
+        Self { graphs, ledger, files }
+    }
+
+    /// Every graph with its file.
+    pub(crate) fn with_paths(&self) -> impl Iterator<Item = (&StepGraph, &str)> {
+        self.graphs.iter().zip(self.files.iter().map(|file| file.path.as_str()))
+    }
+
+    fn to_files(&self) -> Vec<GraphFile> {
+        let graphs = self.graphs.iter().cloned();
+        graphs
+            .zip(&self.files)
+            .map(|(graph, file)| GraphFile {
+                graph,
+                path: file.path.clone(),
+                kind: file.kind.clone(),
+                schema: file.schema.clone(),
+                rank_source: file.rank_source.clone(),
+            })
+            .collect()
+    }
 }
 
 impl Source {
     /// Reads all ranks, and analyses traces, in parallel. The result does not depend on the
     /// threads.
-    pub(crate) fn read(&self, output: &Output) -> Result<Input> {
+    pub(crate) fn read(&self, output: &Output<'_>) -> Result<Arc<Input>> {
         self.check_boundaries()?;
+        if let Some(held) = output.held(&self.inputs) {
+            return Ok(held);
+        }
         let reading = Reading::new(output.progress());
         let (loaded, ledger) = load(&self.inputs, &self.options, &|progress| reading.at(progress))?;
         match loaded {
             Loaded::Traces(traces) => {
                 self.check_memory(&traces)?;
                 reading.analysing();
-                self.analyse(traces, ledger).map(Input::Traces)
+                self.analyse(traces, ledger).map(|job| Arc::new(Input::Traces(job)))
             }
             Loaded::Graphs(graphs) => {
                 self.refuse_boundaries(&graphs)?;
-                Ok(Input::Graphs(graphs, ledger))
+                Ok(Arc::new(Input::Graphs(Graphs::new(graphs, ledger))))
             }
         }
     }
 
     /// Inspects traces as they are read and keeps only what is said of each, so that memory does
     /// not grow with the ranks. The result depends neither on the threads nor on the memory.
-    pub(crate) fn inspect(&self, output: &Output) -> Result<(Loaded<InspectedRank>, Ledger)> {
+    pub(crate) fn inspect(&self, output: &Output<'_>) -> Result<(Loaded<InspectedRank>, Ledger)> {
         self.check_boundaries()?;
+        match output.held(&self.inputs).as_deref() {
+            Some(Input::Traces(job)) => {
+                let ranks = job.recordings.iter().map(InspectedRank::new).collect();
+                return Ok((Loaded::Traces(ranks), job.read.clone()));
+            }
+            Some(Input::Graphs(graphs)) => {
+                return Ok((Loaded::Graphs(graphs.to_files()), graphs.ledger.clone()));
+            }
+            None => {}
+        }
         let reading = Reading::new(output.progress());
         let inspect = |trace: Trace, hold: Hold<'_>| {
             reading.analysing();
@@ -83,7 +155,7 @@ impl Source {
         Ok(read)
     }
 
-    fn analyse(&self, traces: Vec<Trace>, mut ledger: Ledger) -> Result<Job> {
+    fn analyse(&self, traces: Vec<Trace>, read: Ledger) -> Result<Job> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.options.threads)
             .build()
@@ -93,13 +165,14 @@ impl Source {
             traces.into_par_iter().map(|trace| Recording::analyse(trace, boundaries)).collect()
         });
         let several = recordings.len() > 1;
+        let mut ledger = read.clone();
         for recording in &recordings {
             let rank = format!("rank {}", recording.rank());
             for met in [&recording.ledger, &recording.graph_ledger] {
                 ledger.merge(met, several.then_some(rank.as_str()));
             }
         }
-        Ok(Job { recordings, ledger })
+        Ok(Job { recordings, ledger, read })
     }
 
     /// Refuses before the analysis what would exceed the cap in it.

@@ -18,8 +18,8 @@ mod varuna;
 mod verbs;
 mod whatif;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
@@ -81,17 +81,18 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// The arguments of this process. On `Err` the process is to end with that code: help was shown,
-/// or what is wrong with the usage.
-pub(crate) fn parse() -> Result<(Common, Command), ExitCode> {
-    let (mut cli, matches) = Cli::command()
-        .try_get_matches()
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))
-        .map_err(|error| {
-            // Nobody is left to tell if this fails.
-            let _ = error.print();
-            ExitCode::from(if error.use_stderr() { 2 } else { 0 })
-        })?;
+/// All verbs and their arguments, with what is said of each.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// What arguments (without the program's name) ask for. An `Err` is help that was asked for, or what
+/// is wrong with the usage.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<(Common, Command), clap::Error> {
+    let all = std::iter::once(OsString::from("foretrain")).chain(arguments.iter().cloned());
+    let (mut cli, matches) = command()
+        .try_get_matches_from(all)
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))?;
     if let (verbs::Verb::Plan(plan), Some(matches)) =
         (&mut cli.verb, matches.subcommand_matches("plan"))
     {
@@ -123,7 +124,7 @@ fn once<T: PartialEq>(values: Vec<Vec<T>>) -> Vec<T> {
 /// The completion script for a shell.
 fn completions(shell: clap_complete::Shell) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "foretrain", &mut script);
+    clap_complete::generate(shell, &mut command(), "foretrain", &mut script);
     script
 }
 
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Options {
     pub(crate) hardware: Vec<PathBuf>,
 }
 
-pub(crate) fn collectives(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn collectives(options: &Options, output: &Output<'_>) -> Result<Answer> {
     if let Some(path) = &options.keep {
         check_free(path, "-o", options.force)?;
     }
@@ -41,12 +41,10 @@ pub(crate) fn collectives(options: &Options, output: &Output) -> Result<Answer> 
         write_file(path, answer.file.text(&comment(&answer, options)).as_bytes())?;
     }
     let kept_in = options.keep.as_ref().map(|path| path.display().to_string());
-    let text = if output.json() {
-        json::to_text(&CalibrateCollectivesReport::new(&answer, kept_in.as_deref(), &ledger))
-    } else {
-        text::calibrate_collectives(&answer, kept_in.as_deref(), &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&CalibrateCollectivesReport::new(&answer, kept_in.as_deref(), &ledger)),
+        |style| text::calibrate_collectives(&answer, kept_in.as_deref(), &ledger, style),
+    )?;
     Ok(Answer::Yes)
 }
 

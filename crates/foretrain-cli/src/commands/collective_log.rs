@@ -16,7 +16,7 @@ use crate::output::Output;
 pub(crate) fn run(
     inputs: &[PathBuf],
     kind: Option<CollectiveKind>,
-    output: &Output,
+    output: &Output<'_>,
 ) -> Result<Option<Answer>> {
     let Some(paths) = collective_log::find(inputs)? else {
         return match kind {
@@ -34,10 +34,7 @@ pub(crate) fn run(
         logs.push(log);
     }
     let report = CollectiveLogReport::new(&logs, &ledger);
-    let style = output.style();
-    let text =
-        if output.json() { json::to_text(&report) } else { text::collective_logs(&report, style) };
-    output.answer(&text)?;
+    output.give(|| json::to_text(&report), |style| text::collective_logs(&report, style))?;
     Ok(Some(if report.runs.is_empty() && report.nccl.is_empty() {
         Answer::No
     } else {

@@ -25,7 +25,7 @@ pub(crate) struct Options {
 }
 
 /// Answers "no" if logs were given and none of their runs could be compared.
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let mut catalogue = catalogue(&options.hardware)?;
     let cluster = catalogue.cluster_or_file(&options.on)?;
     let (logs, ledger) = match &options.logs[..] {
@@ -37,13 +37,13 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         write_file(path, svg::collectives(&answer).as_bytes())?;
         output.note(&format!("wrote {}", path.display()));
     }
-    let text = if output.json() {
-        json::to_text(&CollectivesReport::new(&answer, &ledger))
-    } else {
-        let view = CollectivesView { explain: options.explain };
-        text::collectives(&answer, &ledger, view, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&CollectivesReport::new(&answer, &ledger)),
+        |style| {
+            let view = CollectivesView { explain: options.explain };
+            text::collectives(&answer, &ledger, view, style)
+        },
+    )?;
     let compared = options.logs.is_empty() || !answer.comparisons.is_empty();
     Ok(if compared { Answer::Yes } else { Answer::No })
 }

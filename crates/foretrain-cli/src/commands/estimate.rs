@@ -38,7 +38,7 @@ pub(crate) struct Options {
 }
 
 /// Answers "no" if the layout does not fit into memory.
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let cluster = priced(&mut catalogue(&options.hardware)?, &options.on, options.price)?;
     let (model, training, software) = options.job.resolve()?;
     cluster.nodes_for(u64::from(options.gpus))?;
@@ -69,12 +69,10 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         let laid = job.lay(&layout)?;
         draw(&laid, options, output)?;
     }
-    let text = if output.json() {
-        json::to_text(&EstimateReport::new(&answer))
-    } else {
-        text::estimate(&answer, EstimateView { explain: options.explain }, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&EstimateReport::new(&answer)),
+        |style| text::estimate(&answer, EstimateView { explain: options.explain }, style),
+    )?;
     Ok(if answer.answer.fit() == Fit::No { Answer::No } else { Answer::Yes })
 }
 
@@ -82,7 +80,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
 /// still opens.
 const MOST_IN_DETAIL: u64 = 20_000;
 
-fn draw(laid: &Laid<'_>, options: &Options, output: &Output) -> Result<()> {
+fn draw(laid: &Laid<'_>, options: &Options, output: &Output<'_>) -> Result<()> {
     let units: usize = laid.chunks.iter().map(|chunk| chunk.units.len()).sum();
     let passes = units as u64 * laid.micro_batches;
     let detail = if passes <= MOST_IN_DETAIL { Detail::Operations } else { Detail::Layers };

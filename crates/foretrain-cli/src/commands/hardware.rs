@@ -48,55 +48,56 @@ pub(crate) fn catalogue(files: &[PathBuf]) -> Result<Catalogue> {
     Ok(catalogue)
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let mut catalogue = catalogue(&options.files)?;
-    let text = match &options.action {
-        Action::List(listed) => list(&catalogue, *listed, output),
+    match &options.action {
+        Action::List(listed) => list(&catalogue, *listed, output)?,
         Action::Show(name) => show(&mut catalogue, name, output)?,
-    };
-    output.answer(&text)?;
+    }
     Ok(Answer::Yes)
 }
 
-fn list(catalogue: &Catalogue, listed: Listed, output: &Output) -> String {
-    let devices = listed.holds(Listed::Devices).then(|| catalogue.devices());
-    let nodes = listed.holds(Listed::Nodes).then(|| catalogue.nodes());
-    let clusters = listed.holds(Listed::Clusters).then(|| catalogue.clusters());
-    if output.json() {
-        return json::to_text(&HardwareReport::new(
-            devices.into_iter().flatten(),
-            nodes.into_iter().flatten(),
-            clusters.into_iter().flatten(),
-        ));
-    }
-    let style = output.style();
-    let pages = [
-        devices.map(|devices| text::hardware_devices(devices, style)),
-        nodes.map(|nodes| text::hardware_nodes(nodes, style)),
-        clusters.map(|clusters| text::hardware_clusters(clusters, style)),
-    ];
-    let pages: Vec<String> = pages.into_iter().flatten().collect();
-    pages.join("\n")
+fn list(catalogue: &Catalogue, listed: Listed, output: &Output<'_>) -> Result<()> {
+    let devices = || listed.holds(Listed::Devices).then(|| catalogue.devices());
+    let nodes = || listed.holds(Listed::Nodes).then(|| catalogue.nodes());
+    let clusters = || listed.holds(Listed::Clusters).then(|| catalogue.clusters());
+    let document = || {
+        json::to_text(&HardwareReport::new(
+            devices().into_iter().flatten(),
+            nodes().into_iter().flatten(),
+            clusters().into_iter().flatten(),
+        ))
+    };
+    let page = |style| {
+        let pages = [
+            devices().map(|devices| text::hardware_devices(devices, style)),
+            nodes().map(|nodes| text::hardware_nodes(nodes, style)),
+            clusters().map(|clusters| text::hardware_clusters(clusters, style)),
+        ];
+        let pages: Vec<String> = pages.into_iter().flatten().collect();
+        pages.join("\n")
+    };
+    output.give(document, page)
 }
 
 /// The entry of this name or file: a cluster or node type before a device.
-fn show(catalogue: &mut Catalogue, name: &str, output: &Output) -> Result<String> {
-    let style = output.style();
+fn show(catalogue: &mut Catalogue, name: &str, output: &Output<'_>) -> Result<()> {
     match catalogue.cluster_or_file(name) {
         Ok(cluster) => {
-            return Ok(if output.json() {
-                json::to_text(&HardwareReport::new([], [&cluster.node], [&cluster]))
-            } else {
-                text::hardware_cluster(&cluster, style)
-            });
+            return output.give(
+                || json::to_text(&HardwareReport::new([], [&cluster.node], [&cluster])),
+                |style| text::hardware_cluster(&cluster, style),
+            );
         }
         // What is wrong with a file must be said; a name may still be a device's.
         Err(error) if error.path().is_some() => return Err(error.into()),
         Err(_) => {}
     }
     match catalogue.device(name) {
-        Ok(device) if output.json() => Ok(json::to_text(&HardwareReport::new([device], [], []))),
-        Ok(device) => Ok(text::hardware_device(device, style)),
+        Ok(device) => output.give(
+            || json::to_text(&HardwareReport::new([device], [], [])),
+            |style| text::hardware_device(device, style),
+        ),
         Err(_) => Err(unknown(catalogue, name).into()),
     }
 }

@@ -21,9 +21,11 @@ pub(crate) struct Options {
     pub(crate) collective: Option<CollectiveKind>,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let inputs = &options.source.inputs;
-    if let Some(answer) = collective_log::run(inputs, options.collective, output)? {
+    if output.held(inputs).is_none()
+        && let Some(answer) = collective_log::run(inputs, options.collective, output)?
+    {
         return Ok(answer);
     }
     let (loaded, ledger) = options.source.inspect(output)?;
@@ -34,23 +36,16 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
 }
 
 /// Answers "no" if the traces hold no step.
-fn traces(ranks: Vec<InspectedRank>, ledger: &Ledger, output: &Output) -> Result<Answer> {
+fn traces(ranks: Vec<InspectedRank>, ledger: &Ledger, output: &Output<'_>) -> Result<Answer> {
     let inspection = join(ranks, ledger);
     let report = InspectReport::new(&inspection);
-    let text =
-        if output.json() { json::to_text(&report) } else { text::inspect(&report, output.style()) };
-    output.answer(&text)?;
+    output.give(|| json::to_text(&report), |style| text::inspect(&report, style))?;
     let has_steps = inspection.ranks.iter().any(|rank| !rank.steps.steps.is_empty());
     Ok(if has_steps { Answer::Yes } else { Answer::No })
 }
 
-fn graphs(files: &[GraphFile], ledger: &Ledger, output: &Output) -> Result<Answer> {
+fn graphs(files: &[GraphFile], ledger: &Ledger, output: &Output<'_>) -> Result<Answer> {
     let report = InspectGraphReport::new(&inspect_graphs(files, ledger), ledger);
-    let text = if output.json() {
-        json::to_text(&report)
-    } else {
-        text::inspect_graph(&report, output.style())
-    };
-    output.answer(&text)?;
+    output.give(|| json::to_text(&report), |style| text::inspect_graph(&report, style))?;
     Ok(Answer::Yes)
 }

@@ -71,7 +71,7 @@ pub(crate) enum From {
     Pairs { pairs: PathBuf, alone: PathBuf, source: String },
 }
 
-pub(crate) fn calibrate(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn calibrate(options: &Options, output: &Output<'_>) -> Result<Answer> {
     if let Some(path) = &options.keep {
         check_free(path, "-o", options.force)?;
     }
@@ -89,13 +89,14 @@ pub(crate) fn calibrate(options: &Options, output: &Output) -> Result<Answer> {
         write_file(path, calibration.file.text().as_bytes())?;
     }
     let kept_in = options.keep.as_ref().map(|path| path.display().to_string());
-    let text = if output.json() {
-        let report = CalibrateInterferenceReport::new(&calibration, kept_in.as_deref(), &ledger);
-        json::to_text(&report)
-    } else {
-        text::calibrate_interference(&calibration, kept_in.as_deref(), &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || {
+            let report =
+                CalibrateInterferenceReport::new(&calibration, kept_in.as_deref(), &ledger);
+            json::to_text(&report)
+        },
+        |style| text::calibrate_interference(&calibration, kept_in.as_deref(), &ledger, style),
+    )?;
     Ok(Answer::Yes)
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn calibrate(options: &Options, output: &Output) -> Result<Answer> {
 fn of_traces(
     inputs: &[PathBuf],
     options: &Options,
-    output: &Output,
+    output: &Output<'_>,
 ) -> Result<(Calibration, Ledger)> {
     let catalogue = catalogue(&options.hardware)?;
     let reading = Reading::new(output.progress());

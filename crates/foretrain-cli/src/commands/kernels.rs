@@ -29,7 +29,7 @@ pub(crate) struct Options {
     pub(crate) hardware: Vec<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     if let Some(path) = &options.keep {
         check_free(path, "-o", options.force)?;
     }
@@ -44,17 +44,15 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         write_file(path, answer.fitted.calibration.text(&[comment]).as_bytes())?;
     }
     let kept_in = options.keep.as_ref().map(|path| path.display().to_string());
-    let text = if output.json() {
-        json::to_text(&CalibrateKernelsReport::new(&answer, kept_in.as_deref(), &ledger))
-    } else {
-        text::calibrate_kernels(&answer, kept_in.as_deref(), &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&CalibrateKernelsReport::new(&answer, kept_in.as_deref(), &ledger)),
+        |style| text::calibrate_kernels(&answer, kept_in.as_deref(), &ledger, style),
+    )?;
     Ok(Answer::Yes)
 }
 
 /// A sweep by its ending or its first letter that is no trace's, else a recording.
-fn read(options: &Options, output: &Output) -> Result<(KernelSamples, Ledger)> {
+fn read(options: &Options, output: &Output<'_>) -> Result<(KernelSamples, Ledger)> {
     let file = &options.file;
     let name = file_name(file).to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

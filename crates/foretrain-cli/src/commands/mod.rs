@@ -69,7 +69,7 @@ pub(crate) enum Answer {
 }
 
 /// Runs a command.
-pub(crate) fn run(command: Command, output: &Output) -> Result<Answer> {
+pub(crate) fn run(command: Command, output: &Output<'_>) -> Result<Answer> {
     match command {
         Command::Inspect(options) => inspect::run(&options, output),
         Command::Predict(options) => predict::run(&options, output),

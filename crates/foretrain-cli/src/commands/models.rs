@@ -16,7 +16,11 @@ pub(crate) fn load(wanted: &str) -> Read<Model> {
 }
 
 /// All models known by name, or the layers of one.
-pub(crate) fn run(wanted: Option<&str>, sequence: Option<u64>, output: &Output) -> Result<Answer> {
+pub(crate) fn run(
+    wanted: Option<&str>,
+    sequence: Option<u64>,
+    output: &Output<'_>,
+) -> Result<Answer> {
     let report = match wanted {
         None => {
             let models: Vec<Model> = library().iter().map(Known::model).collect::<Read<_>>()?;
@@ -28,9 +32,7 @@ pub(crate) fn run(wanted: Option<&str>, sequence: Option<u64>, output: &Output) 
             ModelsReport::one(&model, sequence)
         }
     };
-    let text =
-        if output.json() { json::to_text(&report) } else { text::models(&report, output.style()) };
-    output.answer(&text)?;
+    output.give(|| json::to_text(&report), |style| text::models(&report, style))?;
     Ok(Answer::Yes)
 }
 

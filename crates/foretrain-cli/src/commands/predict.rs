@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use foretrain::core::{Bytes, Nanos};
-use foretrain::graph::StepGraph;
 use foretrain::predict::primitives;
 use foretrain::predict::roles::GivenRole;
 use foretrain::predict::{BucketCopies, PredictOptions, predict, predict_graphs};
@@ -43,7 +42,7 @@ pub(crate) struct Options {
     pub(crate) explain: bool,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     // Names are looked up first: reading traces only to refuse a misspelt cluster wastes minutes.
     let mut catalogue = catalogue(&options.hardware)?;
     let cluster = catalogue.cluster_or_file(&options.on)?;
@@ -71,19 +70,20 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         roles: options.roles.clone(),
         interference,
     };
-    let (prediction, ledger) = match input {
-        Input::Traces(job) => (predict(&job.recordings, &cluster, &catalogue, &asked)?, job.ledger),
-        Input::Graphs(files, ledger) => {
-            let graphs: Vec<StepGraph> = files.into_iter().map(|file| file.graph).collect();
-            (predict_graphs(&graphs, &cluster, &catalogue, &asked)?, ledger)
+    let (prediction, ledger) = match &*input {
+        Input::Traces(job) => {
+            (predict(&job.recordings, &cluster, &catalogue, &asked)?, &job.ledger)
+        }
+        Input::Graphs(job) => {
+            (predict_graphs(&job.graphs, &cluster, &catalogue, &asked)?, &job.ledger)
         }
     };
-    let text = if output.json() {
-        json::to_text(&PredictReport::new(&prediction, &ledger))
-    } else {
-        let view = PredictView { explain: options.explain };
-        text::predict(&prediction, &ledger, view, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&PredictReport::new(&prediction, ledger)),
+        |style| {
+            let view = PredictView { explain: options.explain };
+            text::predict(&prediction, ledger, view, style)
+        },
+    )?;
     Ok(Answer::Yes)
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use foretrain::core::{InputError, Ledger};
+use foretrain::core::Ledger;
 use foretrain::cost::primitives::Measured;
 use foretrain::ingest::primitive_table;
-use foretrain::measure::{MeasureOptions, PeerProgram, describe_machine, measure};
+use foretrain::measure::{MeasureOptions, describe_machine, measure};
 use foretrain::predict::primitives::{self, calibrate_primitives};
 use foretrain::report::json::{self, CalibratePrimitivesReport};
 use foretrain::report::text;
@@ -37,7 +37,7 @@ pub(crate) enum Origin {
     Tables(Vec<PathBuf>),
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     for path in options.keep.iter().chain(&options.raw) {
         check_free(path, "-o", options.force)?;
     }
@@ -57,20 +57,15 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         write_file(path, text.as_bytes())?;
     }
     let kept_in = options.keep.as_ref().map(|path| path.display().to_string());
-    let text = if output.json() {
-        json::to_text(&CalibratePrimitivesReport::new(&answer, kept_in.as_deref(), &ledger))
-    } else {
-        text::calibrate_primitives(&answer, kept_in.as_deref(), &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&CalibratePrimitivesReport::new(&answer, kept_in.as_deref(), &ledger)),
+        |style| text::calibrate_primitives(&answer, kept_in.as_deref(), &ledger, style),
+    )?;
     Ok(Answer::Yes)
 }
 
-fn measured(asked: &MeasureOptions, output: &Output) -> Result<Measured> {
-    let program = std::env::current_exe().map_err(|error| {
-        InputError::new(format!("cannot find this program to start it once more: {error}"))
-    })?;
-    let peer = PeerProgram { program, arguments: vec![PEER_VERB.into()] };
+fn measured(asked: &MeasureOptions, output: &Output<'_>) -> Result<Measured> {
+    let peer = output.peer()?;
     let stages = Stages::new(output.progress());
     Ok(measure(asked, &peer, &|stage, done, total| stages.at(stage, done, total))?)
 }

@@ -32,14 +32,12 @@ pub(crate) struct Inline {
     pub(crate) ranks: Vec<String>,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let answer = scaling(&input(options)?)?;
-    let text = if output.json() {
-        json::to_text(&ScalingReport::new(&answer))
-    } else {
-        text::scaling(&answer, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&ScalingReport::new(&answer)),
+        |style| text::scaling(&answer, style),
+    )?;
     Ok(Answer::Yes)
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Options {
 const BESIDE: &str = "../shared/data";
 
 /// Answers "no" if a set could not be scored.
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let asked = ValidateOptions {
         data: data_directory(options.data.as_deref())?,
         sets: options.sets.clone(),
@@ -41,12 +41,10 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     if let Some(path) = &options.write {
         write_file(path, validate::to_markdown(&report).as_bytes())?;
     }
-    let text = if output.json() {
-        json::to_text(&ValidateReport::new(&report, options.rows))
-    } else {
-        text::validate(&report, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&ValidateReport::new(&report, options.rows)),
+        |style| text::validate(&report, style),
+    )?;
     let all_scored = report.sets.iter().all(|set| set.scores.is_some());
     Ok(if all_scored { Answer::Yes } else { Answer::No })
 }

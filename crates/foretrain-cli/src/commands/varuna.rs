@@ -115,7 +115,7 @@ pub(crate) struct Manager {
     pub(crate) dedicated_gpus: Option<u32>,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     match &options.action {
         Action::Plan(configured) => planned(configured, output)?,
         Action::Simulate(options) => simulated(options, output)?,
@@ -124,18 +124,16 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn planned(configured: &Configured, output: &Output) -> Result<()> {
+fn planned(configured: &Configured, output: &Output<'_>) -> Result<()> {
     let (profile, options) = configured.read()?;
     let plan = plan(&profile, &options)?;
-    let text = if output.json() {
-        json::to_text(&VarunaPlanReport::new(&profile, &options, &plan))
-    } else {
-        text::varuna_plan(&profile, &options, &plan, output.style())
-    };
-    output.answer(&text)
+    output.give(
+        || json::to_text(&VarunaPlanReport::new(&profile, &options, &plan)),
+        |style| text::varuna_plan(&profile, &options, &plan, style),
+    )
 }
 
-fn simulated(options: &Simulate, output: &Output) -> Result<()> {
+fn simulated(options: &Simulate, output: &Output<'_>) -> Result<()> {
     let job = &options.configured.job;
     let is_kept = options.timeline || options.perfetto.is_some();
     let (pipeline, micro_batches, after) = match &options.given {
@@ -158,12 +156,10 @@ fn simulated(options: &Simulate, output: &Output) -> Result<()> {
             one.run.slices = Vec::new();
         }
     }
-    let text = if output.json() {
-        json::to_text(&VarunaSimulateReport::new(&all))
-    } else {
-        text::varuna_simulate(&all, output.style())
-    };
-    output.answer(&text)
+    output.give(
+        || json::to_text(&VarunaSimulateReport::new(&all)),
+        |style| text::varuna_simulate(&all, style),
+    )
 }
 
 /// The pipeline of a profile with one number of stages, as it is planned for the first schedule.
@@ -179,7 +175,7 @@ fn configured_pipeline(configured: &Configured) -> Result<(Pipeline, u32, Nanos)
     Ok((best.pipeline.clone(), best.micro_batches, best.all_reduce + best.update))
 }
 
-fn write_timeline(all: &[Compared], path: &Path, output: &Output) -> Result<()> {
+fn write_timeline(all: &[Compared], path: &Path, output: &Output<'_>) -> Result<()> {
     let written = File::create(path).and_then(|file| {
         let mut out = BufWriter::new(file);
         write_pipelines(&mut out, all)?;
@@ -190,7 +186,7 @@ fn write_timeline(all: &[Compared], path: &Path, output: &Output) -> Result<()> 
     Ok(())
 }
 
-fn morphed(options: &Morph, output: &Output) -> Result<()> {
+fn morphed(options: &Morph, output: &Output<'_>) -> Result<()> {
     let (profile, plan) = options.configured.read()?;
     let of_trace = availability::Options {
         gpus_per_vm: plan.machines.gpus_each,
@@ -204,12 +200,10 @@ fn morphed(options: &Morph, output: &Output) -> Result<()> {
     };
     let options = options.manager.options(plan);
     let found = morph(&profile, &trace, slow, &options)?;
-    let text = if output.json() {
-        json::to_text(&VarunaMorphReport::new(&found))
-    } else {
-        text::varuna_morph(&options, &found, output.style())
-    };
-    output.answer(&text)
+    output.give(
+        || json::to_text(&VarunaMorphReport::new(&found)),
+        |style| text::varuna_morph(&options, &found, style),
+    )
 }
 
 impl Configured {

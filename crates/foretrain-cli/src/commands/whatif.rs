@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use foretrain::core::{Bytes, InputError, Nanos};
-use foretrain::graph::StepGraph;
 use foretrain::predict::PredictOptions;
 use foretrain::predict::primitives;
 use foretrain::predict::roles::GivenRole;
@@ -39,7 +38,7 @@ pub(crate) struct Options {
     pub(crate) hardware: Vec<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     // Names are looked up first: reading traces only to refuse a misspelt cluster wastes minutes.
     let mut catalogue = catalogue(&options.hardware)?;
     let mut named = |name: &Option<String>| {
@@ -70,21 +69,18 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         .num_threads(options.source.options.threads)
         .build()
         .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
-    let (answer, ledger) = match input {
+    let (answer, ledger) = match &*input {
         Input::Traces(job) => {
-            (pool.install(|| what_if(&job.recordings, &catalogue, &asked))?, job.ledger)
+            (pool.install(|| what_if(&job.recordings, &catalogue, &asked))?, &job.ledger)
         }
-        Input::Graphs(files, ledger) => {
-            let graphs: Vec<StepGraph> = files.into_iter().map(|file| file.graph).collect();
-            (pool.install(|| what_if_graphs(&graphs, &catalogue, &asked))?, ledger)
+        Input::Graphs(job) => {
+            (pool.install(|| what_if_graphs(&job.graphs, &catalogue, &asked))?, &job.ledger)
         }
     };
-    let text = if output.json() {
-        json::to_text(&WhatIfReport::new(&answer, &ledger))
-    } else {
-        text::whatif(&answer, &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&WhatIfReport::new(&answer, ledger)),
+        |style| text::whatif(&answer, ledger, style),
+    )?;
     Ok(Answer::Yes)
 }
 

@@ -9,6 +9,7 @@ mod collectives;
 mod estimate;
 mod evidence;
 mod fleet;
+mod fragment;
 mod hardware;
 mod inspect;
 mod inspect_graph;
@@ -64,11 +65,20 @@ pub struct TextStyle {
     pub width: usize,
     /// Whether to use ANSI colours.
     pub colour: bool,
+    /// Whether the page is to be an HTML fragment; width and colour then say nothing.
+    pub html: bool,
 }
 
 impl Default for TextStyle {
     /// For pipes and files: 100 columns, no colour.
     fn default() -> Self {
-        Self { width: 100, colour: false }
+        Self { width: 100, colour: false, html: false }
+    }
+}
+
+impl TextStyle {
+    /// For a browser or a notebook.
+    pub fn html() -> Self {
+        Self { html: true, ..Self::default() }
     }
 }

@@ -1,15 +1,18 @@
-//! A page of text under construction. Whatever comes from files may hold control characters, which a
+//! A page of text (or the same as HTML) under construction. Whatever comes from files may hold control characters, which a
 //! terminal would obey: here and in tables they are replaced, so that no page has to.
 
 use foretrain_core::words::printable;
 
 use super::TextStyle;
+use super::fragment::Fragment;
 use super::table::Table;
 
 /// Headings, tables, paragraphs.
 pub(super) struct Sheet {
     text: String,
     style: TextStyle,
+    /// In place of the text, if that is what is wanted.
+    html: Option<Fragment>,
 }
 
 /// Columns of a field's label.
@@ -20,11 +23,18 @@ const RESET: &str = "\u{1b}[0m";
 
 impl Sheet {
     pub(super) fn new(style: TextStyle) -> Self {
-        Self { text: String::new(), style: TextStyle { width: style.width.max(40), ..style } }
+        Self {
+            text: String::new(),
+            style: TextStyle { width: style.width.max(40), ..style },
+            html: style.html.then(Fragment::default),
+        }
     }
 
     /// A heading, with a blank line before it unless it is the first.
     pub(super) fn heading(&mut self, text: &str) {
+        if let Some(html) = &mut self.html {
+            return html.heading(text);
+        }
         self.blank();
         if self.style.colour {
             self.push(&format!("{BOLD}{}{RESET}", printable(text)));
@@ -35,6 +45,9 @@ impl Sheet {
 
     /// A blank line, never at the start.
     pub(super) fn blank(&mut self) {
+        if let Some(html) = &mut self.html {
+            return html.blank();
+        }
         if !self.text.is_empty() {
             self.text.push('\n');
         }
@@ -42,6 +55,9 @@ impl Sheet {
 
     /// A line as it is.
     pub(super) fn line(&mut self, line: &str) {
+        if let Some(html) = &mut self.html {
+            return html.line(line);
+        }
         self.push(&printable(line));
     }
 
@@ -52,6 +68,9 @@ impl Sheet {
 
     /// A first mark and words broken at the width; lines after the first are indented by as much.
     pub(super) fn paragraph(&mut self, first: &str, text: &str) {
+        if let Some(html) = &mut self.html {
+            return html.paragraph(first, text);
+        }
         for line in wrap(first, text, self.style.width) {
             self.line(&line);
         }
@@ -59,12 +78,18 @@ impl Sheet {
 
     /// A label in a fixed column and text beside it.
     pub(super) fn field(&mut self, label: &str, text: &str) {
+        if let Some(html) = &mut self.html {
+            return html.field(label, text);
+        }
         self.paragraph(&format!("{label:LABEL$}"), text);
     }
 
     /// A warning, marked by the word.
     pub(super) fn warning(&mut self, text: &str) {
         const MARK: &str = "warning: ";
+        if let Some(html) = &mut self.html {
+            return html.warning(text);
+        }
         for line in wrap(MARK, text, self.style.width) {
             match line.strip_prefix(MARK).filter(|_| self.style.colour) {
                 Some(rest) => self.push(&format!("{YELLOW}{MARK}{RESET}{}", printable(rest))),
@@ -74,13 +99,19 @@ impl Sheet {
     }
 
     pub(super) fn table(&mut self, table: Table) {
+        if let Some(html) = &mut self.html {
+            return html.table(&table);
+        }
         for line in table.lines(self.style.width) {
             self.line(&line);
         }
     }
 
     pub(super) fn finish(self) -> String {
-        self.text
+        match self.html {
+            Some(html) => html.finish(),
+            None => self.text,
+        }
     }
 }
 
@@ -115,7 +146,7 @@ mod tests {
     fn nothing_from_a_file_is_obeyed() {
         let wild = "a\u{1b}[31m";
         for colour in [false, true] {
-            let mut sheet = Sheet::new(TextStyle { width: 80, colour });
+            let mut sheet = Sheet::new(TextStyle { width: 80, colour, html: false });
             sheet.heading(wild);
             sheet.field(wild, wild);
             sheet.warning(wild);

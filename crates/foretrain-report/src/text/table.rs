@@ -16,7 +16,8 @@ pub(super) enum Side {
 /// A table under construction.
 pub(super) struct Table {
     grid: Grid,
-    columns: usize,
+    columns: Vec<(String, Side)>,
+    rows: Vec<Vec<String>>,
 }
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-'));
@@ -38,13 +39,15 @@ impl Table {
                 });
             }
         }
-        Self { grid, columns: columns.len() }
+        let columns = columns.iter().map(|(name, side)| ((*name).to_owned(), *side)).collect();
+        Self { grid, columns, rows: Vec::new() }
     }
 
     /// Adds a row; cells beyond the columns are a mistake of the caller.
     pub(super) fn row(&mut self, cells: Vec<String>) {
-        debug_assert_eq!(cells.len(), self.columns);
+        debug_assert_eq!(cells.len(), self.columns.len());
         self.grid.add_row(cells.iter().map(|cell| printable(cell).into_owned()));
+        self.rows.push(cells);
     }
 
     /// Whether no row was added.
@@ -66,6 +69,16 @@ impl Table {
         if let Some(column) = self.grid.column_mut(column) {
             column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(width)));
         }
+    }
+
+    /// Titles with the side that cells stand on.
+    pub(super) fn columns(&self) -> &[(String, Side)] {
+        &self.columns
+    }
+
+    /// Cells as they were given.
+    pub(super) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
     }
 
     /// The lines of the table within a width.

@@ -14,13 +14,11 @@ pub(crate) struct Options {
     pub(crate) tables: Source,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let audit = audit(options.tables.open()?);
-    let text = if output.json() {
-        json::to_text(&FleetAuditReport::new(&audit))
-    } else {
-        text::fleet_audit(&audit, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&FleetAuditReport::new(&audit)),
+        |style| text::fleet_audit(&audit, style),
+    )?;
     Ok(Answer::Yes)
 }

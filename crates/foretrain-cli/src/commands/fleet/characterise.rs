@@ -17,7 +17,7 @@ pub(crate) struct Options {
     pub(crate) method: Method,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let mut ledger = Ledger::new();
     let mut all = Characteriser::new(options.method);
     match &options.jobs {
@@ -27,11 +27,9 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     let answer = all.finish(&mut ledger);
     let cases: &[_] = if matches!(options.jobs, Jobs::Pai2019) { &CASES } else { &[] };
     let name = options.jobs.name();
-    let text = if output.json() {
-        json::to_text(&FleetCharacteriseReport::new(&name, &answer, cases, &ledger))
-    } else {
-        text::fleet_characterise(&name, &answer, cases, &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&FleetCharacteriseReport::new(&name, &answer, cases, &ledger)),
+        |style| text::fleet_characterise(&name, &answer, cases, &ledger, style),
+    )?;
     Ok(if answer.rows.timed.total > 0 { Answer::Yes } else { Answer::No })
 }

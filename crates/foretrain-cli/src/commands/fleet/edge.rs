@@ -23,19 +23,14 @@ pub(crate) struct Options {
 const LEVELS: [Memory; 4] =
     [Memory::Level(0.0), Memory::Level(0.5), Memory::Level(0.75), Memory::Unlimited];
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let text = foretrain::hardware::read_text(&options.file)?;
     let edge = parse(&text).map_err(|error| error.in_file(&options.file))?;
     let given: Vec<Memory> = options.memory.iter().copied().map(Memory::Given).collect();
     let wanted = if given.is_empty() { &LEVELS[..] } else { &given };
     let compared = compare(&edge, wanted)?;
     let report = FleetEdgeReport::new(&edge, &compared);
-    let text = if output.json() {
-        json::to_text(&report)
-    } else {
-        text::fleet_edge(&report, output.style())
-    };
-    output.answer(&text)?;
+    output.give(|| json::to_text(&report), |style| text::fleet_edge(&report, style))?;
     let fits = compared.iter().any(|run| run.best.is_some());
     Ok(if fits { Answer::Yes } else { Answer::No })
 }

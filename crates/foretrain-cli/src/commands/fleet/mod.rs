@@ -150,7 +150,7 @@ impl Jobs {
     }
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let read = match options {
         Options::Audit(options) => options.tables.files.as_slice(),
         Options::Characterise(characterise::Options { jobs, .. })

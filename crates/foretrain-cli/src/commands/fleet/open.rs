@@ -22,17 +22,15 @@ pub(crate) struct Options {
     pub(crate) terms: Terms,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let file = options.source.files.first().map(|file| file.display().to_string());
     let table = file.unwrap_or_default();
     let job = found(options, &table)?;
     let opened = open(&job, &table, &options.terms)?;
-    let text = if output.json() {
-        json::to_text(&FleetOpenReport::new(&opened))
-    } else {
-        text::fleet_open(&opened, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&FleetOpenReport::new(&opened)),
+        |style| text::fleet_open(&opened, style),
+    )?;
     if let Some(path) = &options.graph {
         export::save(&opened.graph, &format!("a step of job {}", opened.id), path, output)?;
     }

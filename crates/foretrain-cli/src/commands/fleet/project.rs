@@ -21,7 +21,7 @@ pub(crate) struct Options {
     pub(crate) to: Vec<Class>,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let mut ledger = Ledger::new();
     let answer = match &options.jobs {
         Jobs::Table(source) => {
@@ -32,11 +32,9 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         Jobs::Pai2019 => of_cases(options.method, options.overlap, &options.to, &mut ledger),
     };
     let name = options.jobs.name();
-    let text = if output.json() {
-        json::to_text(&FleetProjectReport::new(&name, &answer, &ledger))
-    } else {
-        text::fleet_project(&name, &answer, &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&FleetProjectReport::new(&name, &answer, &ledger)),
+        |style| text::fleet_project(&name, &answer, &ledger, style),
+    )?;
     Ok(if answer.can_any_run() { Answer::Yes } else { Answer::No })
 }

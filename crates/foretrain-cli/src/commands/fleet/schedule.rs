@@ -126,7 +126,7 @@ const TITLES: [&str; 14] = [
     "state",
 ];
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let outputs = [options.plot.as_deref(), options.jobs.as_deref(), output.file()];
     let inputs = options.source.files.iter().chain(&options.machines.table);
     super::keep_inputs(inputs, outputs)?;
@@ -171,12 +171,10 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     if let Some(path) = &options.plot {
         write_file(path, svg::fleet_schedule(&answer).as_bytes())?;
     }
-    let text = if output.json() {
-        json::to_text(&FleetScheduleReport::new(&answer, &ledger))
-    } else {
-        text::fleet_schedule(&answer, &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&FleetScheduleReport::new(&answer, &ledger)),
+        |style| text::fleet_schedule(&answer, &ledger, style),
+    )?;
     let none = answer.results.iter().all(|result| result.table.finished == 0);
     Ok(if none { Answer::No } else { Answer::Yes })
 }

@@ -38,7 +38,7 @@ pub(crate) enum Accuracy {
     Table(PathBuf),
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let mut models: Vec<ModelLayers> =
         options.models.iter().map(|wanted| load(wanted, options)).collect::<Read<_>>()?;
     number_namesakes(&mut models);
@@ -55,12 +55,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         spread: planned.spread,
     });
     let report = FleetShareReport::new(&workload, shown.as_ref());
-    let text = if output.json() {
-        json::to_text(&report)
-    } else {
-        text::fleet_share(&report, output.style())
-    };
-    output.answer(&text)?;
+    output.give(|| json::to_text(&report), |style| text::fleet_share(&report, style))?;
     Ok(Answer::Yes)
 }
 

@@ -56,7 +56,7 @@ impl Asked {
     }
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let mut ledger = Ledger::new();
     let usual = options.changes.is_empty();
     let changes = match usual {
@@ -76,11 +76,9 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
         Jobs::Pai2019 => of_cases(options.method, options.overlap, &changes, &mut ledger),
     };
     let name = options.jobs.name();
-    let text = if output.json() {
-        json::to_text(&FleetSweepReport::new(&name, &answer, usual, &ledger))
-    } else {
-        text::fleet_sweep(&name, &answer, usual, &ledger, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&FleetSweepReport::new(&name, &answer, usual, &ledger)),
+        |style| text::fleet_sweep(&name, &answer, usual, &ledger, style),
+    )?;
     Ok(if answer.rows.timed.used > 0 { Answer::Yes } else { Answer::No })
 }

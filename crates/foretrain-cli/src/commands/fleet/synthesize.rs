@@ -13,7 +13,7 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     if output.json() {
         return Err(InputError::new("the table is CSV; there is no JSON of it")
             .hint("leave out --json")

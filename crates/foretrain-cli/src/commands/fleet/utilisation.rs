@@ -24,7 +24,7 @@ pub(crate) enum Options {
     Evaluate { table: PathBuf, predictor: Option<PathBuf> },
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     match options {
         Options::Train { table, write, force, about, licence } => {
             check_free(write, "--write", *force)?;
@@ -67,12 +67,10 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
             let told = file.predictor.predict(&Features::of(&model, *batch)?);
             let report =
                 FleetUtilisationPredictReport::new(&model.name, *batch, &told, &file.trained_on);
-            let text = if output.json() {
-                json::to_text(&report)
-            } else {
-                text::fleet_utilisation_predict(&report, output.style())
-            };
-            output.answer(&text)?;
+            output.give(
+                || json::to_text(&report),
+                |style| text::fleet_utilisation_predict(&report, style),
+            )?;
             Ok(Answer::Yes)
         }
     }
@@ -110,15 +108,10 @@ fn show(
     jobs: &[MeasuredJob],
     splits: &[(String, Scores)],
     kept_in: Option<&str>,
-    output: &Output,
+    output: &Output<'_>,
 ) -> Result<Answer> {
     let counts = (jobs.len(), families(jobs).len());
     let report = FleetUtilisationReport::new(counts, splits, kept_in);
-    let text = if output.json() {
-        json::to_text(&report)
-    } else {
-        text::fleet_utilisation(&report, output.style())
-    };
-    output.answer(&text)?;
+    output.give(|| json::to_text(&report), |style| text::fleet_utilisation(&report, style))?;
     Ok(Answer::Yes)
 }

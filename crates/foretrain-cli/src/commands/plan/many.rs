@@ -12,7 +12,7 @@ use foretrain::plan::scenario::{
 use foretrain::report::text::units::counted;
 use foretrain::workload::model::Model;
 
-use super::{Search, search, stop};
+use super::{Search, search};
 use crate::commands::Answer;
 use crate::commands::calibration::{Files, Measurements};
 use crate::commands::hardware::catalogue;
@@ -44,7 +44,7 @@ pub(super) fn write(
     asked: &Search,
     file: &Path,
     hardware: &[PathBuf],
-    output: &Output,
+    output: &Output<'_>,
 ) -> Result<Answer> {
     let mut catalogue = catalogue(hardware)?;
     let (model, training, software) = asked.job.resolve()?;
@@ -78,12 +78,12 @@ pub(super) fn run(
     shard: Shard,
     measured: &Files,
     hardware: &[PathBuf],
-    output: &Output,
+    output: &Output<'_>,
 ) -> Result<Answer> {
     let study = study(file)?;
     let mut named = Named { catalogue: catalogue(hardware)?, measured: measured.read()? };
     let stages = Stages::new(output.progress());
-    let rows = scenario::run(&study, shard, &mut named, stop::on_interrupt(), &|done, all| {
+    let rows = scenario::run(&study, shard, &mut named, output.stop(), &|done, all| {
         stages.at(&format!("scenarios of {shard}"), done, all);
     })
     .map_err(|error| error.in_file(file));
@@ -101,7 +101,7 @@ pub(super) fn run(
 }
 
 /// Puts the rows of all shards together.
-pub(super) fn merge(file: &Path, rows: &[PathBuf], output: &Output) -> Result<Answer> {
+pub(super) fn merge(file: &Path, rows: &[PathBuf], output: &Output<'_>) -> Result<Answer> {
     let study = study(file)?;
     let mut files = Vec::new();
     for path in rows {
@@ -118,7 +118,7 @@ fn study(file: &Path) -> Result<Study> {
 }
 
 /// Writes rows as the ending of --out says; JSON lines to standard output.
-fn put(rows: &[ResultRow], output: &Output) -> Result<()> {
+fn put(rows: &[ResultRow], output: &Output<'_>) -> Result<()> {
     let ending = |path: &Path| path.extension().map(|ending| ending.to_string_lossy().into_owned());
     match output.file().map(|path| (path, ending(path))) {
         Some((path, Some(ending))) if ending == "parquet" => write_file(path, &to_parquet(rows)?),

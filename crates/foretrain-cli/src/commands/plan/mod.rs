@@ -4,7 +4,6 @@ mod many;
 mod options;
 mod recorded;
 mod search;
-mod stop;
 mod subject;
 
 use std::path::PathBuf;
@@ -88,7 +87,7 @@ pub(crate) struct Price {
 }
 
 /// Answers "no" if nothing fits, or nothing that fits ends in time.
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     let useful = |purpose: Purpose| refuse(purpose, &options.given);
     match &options.action {
         Action::Search(asked) => match (subject(asked, output)?, &asked.write_scenarios) {

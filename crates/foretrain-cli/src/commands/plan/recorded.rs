@@ -12,7 +12,7 @@ use foretrain::report::json::{self, PlanRecordedReport};
 use foretrain::report::text::{self, PlanView};
 use foretrain::rewrite::strategy::Registry;
 
-use super::{Search, search, stop};
+use super::{Search, search};
 use crate::commands::Answer;
 use crate::commands::hardware::catalogue;
 use crate::failure::Result;
@@ -33,7 +33,7 @@ pub(crate) struct Recorded {
 }
 
 /// Answers "no" if nothing could be simulated.
-pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Result<Answer> {
+pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output<'_>) -> Result<Answer> {
     // Names are looked up first: reading traces only to refuse a misspelt cluster wastes minutes.
     let recorded = &asked.recorded;
     let clusters = search::clusters(asked, hardware)?;
@@ -48,22 +48,18 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Resu
         Registry::builtin().parse(strategy)?;
     }
     let input = recorded.source.read(output)?;
-    let (job, graphs, ledger) = match input {
-        Input::Traces(job) => (job.recordings, Vec::new(), job.ledger),
-        Input::Graphs(files, ledger) => {
-            let times = files.iter().any(|file| has_times(&file.graph));
-            if let Some(first) = files.first().filter(|_| !times) {
-                return Err(without_times(&first.path));
-            }
-            (Vec::new(), files.into_iter().map(|file| file.graph).collect(), ledger)
+    if let Input::Graphs(job) = &*input {
+        let times = job.graphs.iter().any(has_times);
+        if let Some((_, path)) = job.with_paths().next().filter(|_| !times) {
+            return Err(without_times(path));
         }
-    };
+    }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(recorded.source.options.threads)
         .build()
         .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
     // From here on an interrupt ends the search; before, there is nothing to show.
-    let stop = stop::on_interrupt();
+    let stop = output.stop();
     let stages = Stages::new(output.progress());
     let mut plans: Vec<RecordedPlan> = Vec::with_capacity(clusters.len());
     for cluster in &clusters {
@@ -89,23 +85,22 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Resu
         };
         let told = |done: usize, all: usize| stages.at(&cluster.name, done, all);
         let watch = Watch { stop, progress: &told };
-        plans.push(pool.install(|| {
-            if graphs.is_empty() {
-                plan(&job, &catalogue, &options, watch)
-            } else {
-                plan_graphs(&graphs, &catalogue, &options, watch)
-            }
+        plans.push(pool.install(|| match &*input {
+            Input::Traces(job) => plan(&job.recordings, &catalogue, &options, watch),
+            Input::Graphs(job) => plan_graphs(&job.graphs, &catalogue, &options, watch),
         })?);
     }
     stages.finish();
+    let ledger = match &*input {
+        Input::Traces(job) => &job.ledger,
+        Input::Graphs(job) => &job.ledger,
+    };
     // `--on` is required.
     let Some((first, others)) = plans.split_first() else { return Ok(Answer::No) };
-    let text = if output.json() {
-        json::to_text(&PlanRecordedReport::new(first, others, &ledger, asked.top))
-    } else {
-        text::plan_recorded(first, others, &ledger, PlanView { top: asked.top }, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&PlanRecordedReport::new(first, others, ledger, asked.top)),
+        |style| text::plan_recorded(first, others, ledger, PlanView { top: asked.top }, style),
+    )?;
     Ok(if plans.iter().any(|plan| !plan.choices.is_empty()) { Answer::Yes } else { Answer::No })
 }
 

@@ -11,7 +11,7 @@ use foretrain::plan::{Software, Wish};
 use foretrain::report::json::{self, PlanReport};
 use foretrain::report::text::{self, PlanView};
 
-use super::{Price, Search, stop};
+use super::{Price, Search};
 use crate::commands::Answer;
 use crate::commands::calibration::Asked;
 use crate::commands::hardware::catalogue;
@@ -20,7 +20,7 @@ use crate::failure::Result;
 use crate::output::Output;
 use crate::progress::Searching;
 
-pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Result<Answer> {
+pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output<'_>) -> Result<Answer> {
     let clusters = clusters(asked, hardware)?;
     let (model, training, software) = asked.job.resolve()?;
     let space = space(asked, &software)?;
@@ -59,18 +59,16 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output) -> Resu
         .map_err(|error: InputError| error.at("--explain"))?;
     let explain = asked.explain.as_deref().zip(wish.as_ref());
     let searching = Searching::new(output.progress());
-    let found = plan(&questions, goal, explain, stop::on_interrupt(), &|at, so_far| {
+    let found = plan(&questions, goal, explain, output.stop(), &|at, so_far| {
         let question = &questions[at];
         searching.at(&question.cluster.name, question.devices, &so_far);
     });
     searching.finish();
     let found = found?;
-    let text = if output.json() {
-        json::to_text(&PlanReport::new(&model.name, &training, &software, &found, asked.top))
-    } else {
-        text::plan(&model.name, &found, PlanView { top: asked.top }, output.style())
-    };
-    output.answer(&text)?;
+    output.give(
+        || json::to_text(&PlanReport::new(&model.name, &training, &software, &found, asked.top)),
+        |style| text::plan(&model.name, &found, PlanView { top: asked.top }, style),
+    )?;
     Ok(verdict(&found, goal))
 }
 

@@ -20,9 +20,12 @@ pub(super) enum Subject {
 }
 
 /// A description of a model is taken before a recording; where a name is both, that is said.
-pub(super) fn subject(asked: &Search, output: &Output) -> Result<Subject> {
+pub(super) fn subject(asked: &Search, output: &Output<'_>) -> Result<Subject> {
     let [name] = &asked.subject[..] else { return Ok(Subject::Recording) };
     let path = Path::new(name);
+    if output.held(&[path.to_path_buf()]).is_some() {
+        return Ok(Subject::Recording);
+    }
     let subject = if path.is_file() {
         if is_recording(path) { Subject::Recording } else { Subject::Model }
     } else if path.is_dir() || name.contains(['*', '?', '[']) {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use foretrain::core::words::counted;
 use foretrain::core::{InputError, Ledger, Result as Read};
 use foretrain::fleet::jobs::Class;
-use foretrain::graph::StepGraph;
 use foretrain::hardware::Cluster;
 use foretrain::plan::{Optimiser, Precision};
 use foretrain::predict::jobs::{
@@ -63,7 +62,7 @@ pub(crate) enum Destination {
     Table(PathBuf),
 }
 
-pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
+pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
     if options.known.name.is_some() && options.subjects.len() > 1 {
         return Err(InputError::new("one --name for several jobs")
             .hint("name one job at a time")
@@ -77,15 +76,12 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
     for subject in &options.subjects {
         rows.push(features(subject, options, on.as_ref(), output)?);
     }
-    if output.json() {
-        output.answer(&json::to_text(&FleetFeaturesReport::new(&rows)))?;
-        return Ok(Answer::Yes);
-    }
+    let report = FleetFeaturesReport::new(&rows);
     match &options.to {
         Destination::Page => {
-            let report = FleetFeaturesReport::new(&rows);
-            output.answer(&text::fleet_features(&report, output.style()))?;
+            output.give(|| json::to_text(&report), |style| text::fleet_features(&report, style))?;
         }
+        _ if output.json() => output.answer(&json::to_text(&report))?,
         Destination::Rows => {
             say_missing(&rows, output);
             output.answer(&to_csv(&rows, true)?)?;
@@ -99,7 +95,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> Result<Answer> {
 }
 
 /// Cells that stay empty tell nobody why.
-fn say_missing(rows: &[JobFeatures], output: &Output) {
+fn say_missing(rows: &[JobFeatures], output: &Output<'_>) {
     const NEEDED: [&str; 5] =
         ["class", "flops", "memory_access_bytes", "input_bytes", "weight_traffic_bytes"];
     for row in rows {
@@ -116,7 +112,7 @@ fn features(
     subject: &str,
     options: &Options,
     on: Option<&Cluster>,
-    output: &Output,
+    output: &Output<'_>,
 ) -> Result<JobFeatures> {
     let known = &options.known;
     let asked = Asked {
@@ -133,7 +129,8 @@ fn features(
         steps: known.steps,
         on,
     };
-    match subject_of(subject)? {
+    let held = output.held(&[subject.into()]).is_some();
+    match if held { Subject::Recording } else { subject_of(subject)? } {
         Subject::Model => {
             let model = models::load(subject).map_err(|error| no_model(subject, error))?;
             let id = known.name.clone().unwrap_or_else(|| model.name.clone());
@@ -150,14 +147,12 @@ fn features(
         options: options.reading.options.clone(),
         boundaries: options.reading.boundaries.clone(),
     };
-    let (mut row, ledger) = match source.read(output)? {
-        Input::Traces(job) => (of_recordings(&job.recordings, &asked)?, job.ledger),
-        Input::Graphs(files, ledger) => {
-            let graphs: Vec<StepGraph> = files.into_iter().map(|file| file.graph).collect();
-            (of_graphs(&graphs, &asked)?, ledger)
-        }
+    let input = source.read(output)?;
+    let (mut row, ledger) = match &*input {
+        Input::Traces(job) => (of_recordings(&job.recordings, &asked)?, &job.ledger),
+        Input::Graphs(job) => (of_graphs(&job.graphs, &asked)?, &job.ledger),
     };
-    row.notes.extend(dropped(&ledger));
+    row.notes.extend(dropped(ledger));
     Ok(row)
 }
 
@@ -214,7 +209,7 @@ fn stem(subject: &str) -> String {
 }
 
 /// Puts rows behind those of a table with the same titles.
-fn append(rows: &[JobFeatures], path: &Path, output: &Output) -> Result<()> {
+fn append(rows: &[JobFeatures], path: &Path, output: &Output<'_>) -> Result<()> {
     let held = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Set when somebody has pressed Ctrl-C; a second time ends the process.
-pub(super) fn on_interrupt() -> &'static AtomicBool {
+pub(crate) fn on_interrupt() -> &'static AtomicBool {
     // Without a handler Ctrl-C ends the process, which is no worse than before.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
