@@ -31,6 +31,22 @@ pub enum KernelClass {
     Unknown,
 }
 
+impl KernelClass {
+    /// The word for people and programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gemm => "gemm",
+            Self::Convolution => "convolution",
+            Self::Attention => "attention",
+            Self::Elementwise => "elementwise",
+            Self::Reduction => "reduction",
+            Self::Indexing => "indexing",
+            Self::Copy => "copy",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// Word in a kernel's or operator's lower-case name, and the class it tells. First match wins.
 const WORDS: &[(&str, KernelClass)] = &[
     // The library of embedding tables multiplies no matrices on devices, whatever its name.

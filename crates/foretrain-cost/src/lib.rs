@@ -27,6 +27,7 @@ pub mod interference;
 pub mod kernel;
 pub mod kernels;
 pub mod nccl_tuner;
+pub mod own;
 pub mod primitives;
 
 pub use calibrate::{Observation, calibrate};

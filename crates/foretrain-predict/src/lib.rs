@@ -12,6 +12,7 @@ pub mod interference;
 pub mod jobs;
 mod joint;
 pub mod kernels;
+pub mod own;
 pub mod plan;
 pub mod primitives;
 pub mod recording;

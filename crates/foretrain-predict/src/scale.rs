@@ -24,6 +24,7 @@ use std::sync::Arc;
 use foretrain_core::{Bytes, Evidence, Nanos, Result};
 use foretrain_cost::Primitives;
 use foretrain_cost::interference::OverlapModel;
+use foretrain_cost::own::OwnCosts;
 use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
@@ -76,6 +77,8 @@ pub struct PredictOptions {
     pub roles: Vec<GivenRole>,
     /// How computation and communication on one device slow each other down; not at all if `None`.
     pub interference: Option<OverlapModel>,
+    /// Times in place of those of the models here, where the user has better ones.
+    pub costs: Option<Arc<dyn OwnCosts>>,
 }
 
 /// Predicts step times of a job recorded on one or more ranks.

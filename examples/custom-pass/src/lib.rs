@@ -14,7 +14,7 @@ pub const FREEZE: PassKind = PassKind {
     about: "Leaves out the gradients of the front layers, by their part of all gradient bytes.",
     source: "fine-tuning with frozen layers",
     parameters: &[Parameter::new("part", Kind::Number, "0.5", "Part of the bytes, from 0 to 1.")],
-    build: |values| match values.number("part") {
+    build: &|values| match values.number("part") {
         Some(part) if part <= 1.0 => Ok(Box::new(Freeze { part })),
         part => Err(InputError::new(format!(
             "part = {}: expected a part from 0 to 1",

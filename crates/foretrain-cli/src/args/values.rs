@@ -6,9 +6,11 @@ use std::sync::Arc;
 use foretrain::core::{Bandwidth, Bytes, InputError, Nanos};
 use foretrain::cost::Method;
 use foretrain::cost::interference::Fixed;
+use foretrain::cost::own::OwnCosts;
 use foretrain::graph::{CollectiveKind, Glob};
 use foretrain::ingest::collective_log::kind_of;
 use foretrain::predict::BucketCopies;
+use foretrain::predict::own;
 use foretrain::predict::roles::{GivenRole, Role};
 use foretrain::rewrite::strategy::{Registry, Strategy};
 
@@ -44,7 +46,7 @@ pub(super) fn percent_up_to(text: &str, most: u32) -> Result<f64, String> {
 
 /// Passes of a synchronisation strategy.
 pub(super) fn strategy(text: &str) -> Result<Arc<Strategy>, String> {
-    Registry::builtin().parse(text).map(Arc::new).map_err(advised)
+    Registry::current().parse(text).map(Arc::new).map_err(advised)
 }
 
 /// The same, kept as it is.
@@ -73,6 +75,7 @@ pub(super) fn interference(text: &str) -> Result<Choice, String> {
             "none" => Choice::None,
             "analytic" => Choice::Analytic,
             "pretrained" => Choice::Pretrained,
+            name if own::interference(name).is_some() => Choice::Installed(name.into()),
             path => Choice::File(path.into()),
         });
     };
@@ -94,6 +97,14 @@ pub(super) fn interference(text: &str) -> Result<Choice, String> {
         _ => return Err(advice.into()),
     };
     fixed.map(Choice::Fixed).map_err(|error| error.to_string())
+}
+
+/// A cost function that was installed in this process.
+pub(super) fn own_costs(name: &str) -> Result<Arc<dyn OwnCosts>, String> {
+    own::costs(name).ok_or_else(|| match own::costs_names() {
+        names if names.is_empty() => "programs install cost functions; there is none here".into(),
+        names => format!("no cost function is called so; there are {}", names.join(", ")),
+    })
 }
 
 /// Groups and their role: `dp_*=dp`.

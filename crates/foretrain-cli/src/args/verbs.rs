@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 use foretrain::core::{Bytes, Nanos};
+use foretrain::cost::own::OwnCosts;
 use foretrain::graph::CollectiveKind;
 use foretrain::predict::BucketCopies;
 use foretrain::predict::roles::GivenRole;
@@ -182,6 +183,9 @@ pub(super) struct Predict {
     /// wrote.
     #[arg(long, value_name = "MODEL", default_value = USUAL, value_parser = values::interference)]
     interference: Choice,
+    /// A cost function that this program installed (see docs/python.md).
+    #[arg(long, value_name = "NAME", hide = true, value_parser = values::own_costs)]
+    costs: Option<Arc<dyn OwnCosts>>,
     /// Show the critical path and the collectives too.
     #[arg(long)]
     explain: bool,
@@ -308,6 +312,7 @@ impl From<Predict> for predict::Options {
             roles: args.roles,
             hardware: args.hardware,
             interference: args.interference,
+            costs: args.costs,
             explain: args.explain,
         }
     }

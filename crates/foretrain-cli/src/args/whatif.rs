@@ -1,9 +1,11 @@
 //! The arguments of `whatif`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use foretrain::core::{Bytes, Nanos};
+use foretrain::cost::own::OwnCosts;
 use foretrain::predict::roles::GivenRole;
 use foretrain::predict::whatif::{Axis, Scenario};
 
@@ -55,6 +57,9 @@ pub(super) struct WhatIf {
     /// is taken out of the recording comes back where they still overlap.
     #[arg(long, value_name = "MODEL", default_value = "pretrained", value_parser = values::interference)]
     interference: Choice,
+    /// A cost function that this program installed (see docs/python.md).
+    #[arg(long, value_name = "NAME", hide = true, value_parser = values::own_costs)]
+    costs: Option<Arc<dyn OwnCosts>>,
     /// What summing, copying and encoding cost, as `foretrain calibrate primitives -o` writes it
     /// [default: assumed].
     #[arg(long, value_name = "FILE")]
@@ -108,6 +113,7 @@ impl From<WhatIf> for whatif::Options {
             gradient_bytes: args.gradient_bytes,
             roles: args.roles,
             interference: args.interference,
+            costs: args.costs,
             primitives: args.primitives,
             hardware: args.hardware,
         }

@@ -12,6 +12,7 @@ use foretrain::predict::interference::calibrate::{
 };
 use foretrain::predict::interference::pairs::{Pairs, read_text};
 use foretrain::predict::interference::{Samples, samples};
+use foretrain::predict::own;
 use foretrain::report::json::{self, CalibrateInterferenceReport};
 use foretrain::report::text;
 
@@ -33,6 +34,8 @@ pub(crate) enum Choice {
     Fixed(Fixed),
     Analytic,
     Pretrained,
+    /// One that this program brought along.
+    Installed(String),
     File(PathBuf),
 }
 
@@ -43,6 +46,7 @@ impl Choice {
             Self::Fixed(fixed) => Some(OverlapModel::Fixed(*fixed)),
             Self::Analytic => Some(OverlapModel::Analytic(Analytic::default())),
             Self::Pretrained => Some(ModelFile::pretrained()?.overlap_model()?),
+            Self::Installed(name) => own::interference(name),
             Self::File(path) => {
                 let text = read_text(path).map_err(|error| {
                     error.hint("or name a model: none, analytic, fixed:1.3,1.1 or pretrained")

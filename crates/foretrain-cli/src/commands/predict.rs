@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use foretrain::core::{Bytes, Nanos};
+use foretrain::cost::own::OwnCosts;
 use foretrain::predict::primitives;
 use foretrain::predict::roles::GivenRole;
 use foretrain::predict::{BucketCopies, PredictOptions, predict, predict_graphs};
@@ -39,6 +40,7 @@ pub(crate) struct Options {
     pub(crate) roles: Vec<GivenRole>,
     pub(crate) hardware: Vec<PathBuf>,
     pub(crate) interference: Choice,
+    pub(crate) costs: Option<Arc<dyn OwnCosts>>,
     pub(crate) explain: bool,
 }
 
@@ -69,6 +71,7 @@ pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
         cores: options.cores,
         roles: options.roles.clone(),
         interference,
+        costs: options.costs.clone(),
     };
     let (prediction, ledger) = match &*input {
         Input::Traces(job) => {

@@ -10,7 +10,7 @@ use crate::output::Output;
 
 /// All strategies and passes, or the one of a name.
 pub(crate) fn run(name: Option<&str>, output: &Output<'_>) -> Result<Answer> {
-    let registry = Registry::builtin();
+    let registry = Registry::current();
     let Some(name) = name else {
         let (presets, passes) = (registry.presets(), registry.kinds());
         output.give(

@@ -1,8 +1,10 @@
 //! `foretrain whatif`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use foretrain::core::{Bytes, InputError, Nanos};
+use foretrain::cost::own::OwnCosts;
 use foretrain::predict::PredictOptions;
 use foretrain::predict::primitives;
 use foretrain::predict::roles::GivenRole;
@@ -34,6 +36,7 @@ pub(crate) struct Options {
     pub(crate) gradient_bytes: Option<Bytes>,
     pub(crate) roles: Vec<GivenRole>,
     pub(crate) interference: Choice,
+    pub(crate) costs: Option<Arc<dyn OwnCosts>>,
     pub(crate) primitives: Option<PathBuf>,
     pub(crate) hardware: Vec<PathBuf>,
 }
@@ -56,6 +59,7 @@ pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
             gradient_bytes: options.gradient_bytes,
             roles: options.roles.clone(),
             interference: options.interference.model()?,
+            costs: options.costs.clone(),
             primitives: options.primitives.as_ref().map(primitives::read).transpose()?,
             ..PredictOptions::default()
         },

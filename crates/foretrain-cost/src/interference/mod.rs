@@ -52,6 +52,7 @@ pub use fixed::Fixed;
 pub use learned::{FEATURES, Learned, OverlapSample};
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// How activities that run at the same time on one device slow each other down.
 pub trait SlowdownModel: Debug + Send + Sync {
@@ -59,6 +60,21 @@ pub trait SlowdownModel: Debug + Send + Sync {
     /// the length of `running` and holds 1 everywhere. The answer depends on the set of
     /// activities, not on their order.
     fn slowdowns(&self, device: &DeviceLimits, running: &[Activity], slowdowns: &mut [f64]);
+}
+
+/// A model of a user's own.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// Its name; models of one name are taken for the same.
+    pub name: &'static str,
+    /// The model. Slow-downs below 1, and what is no number, count as 1.
+    pub model: Arc<dyn SlowdownModel>,
+}
+
+impl PartialEq for Own {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
 
 /// The models there are.
@@ -70,6 +86,8 @@ pub enum OverlapModel {
     Analytic(Analytic),
     /// The formula, corrected by trees that were fitted to traces.
     Learned(Learned),
+    /// Somebody's own.
+    Own(Own),
 }
 
 impl SlowdownModel for OverlapModel {
@@ -78,6 +96,14 @@ impl SlowdownModel for OverlapModel {
             Self::Fixed(model) => model.slowdowns(device, running, slowdowns),
             Self::Analytic(model) => model.slowdowns(device, running, slowdowns),
             Self::Learned(model) => model.slowdowns(device, running, slowdowns),
+            Self::Own(own) => {
+                own.model.slowdowns(device, running, slowdowns);
+                for slowdown in slowdowns {
+                    if !(*slowdown >= 1.0 && slowdown.is_finite()) {
+                        *slowdown = 1.0;
+                    }
+                }
+            }
         }
     }
 }
@@ -89,6 +115,7 @@ impl OverlapModel {
             Self::Fixed(_) => "fixed factors",
             Self::Analytic(_) => "analytic",
             Self::Learned(_) => "learned",
+            Self::Own(own) => own.name,
         }
     }
 }

@@ -10,6 +10,7 @@ mod header;
 mod pages;
 mod read;
 mod read_columns;
+mod tables;
 mod write;
 
 use std::fs::File;

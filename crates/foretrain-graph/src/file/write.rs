@@ -8,7 +8,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
     StringArray, UInt16Array, UInt32Array, UInt64Array,
 };
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use foretrain_core::{Bytes, DType, InputError, NameId, Result};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -34,11 +34,33 @@ const MAGIC: u64 = 4;
 /// Columns that are written plainly so that row counts can be checked against the file's length.
 const PLAIN: [&str; 3] = ["work_ns", "src", "dst"];
 
-pub(super) fn write(graph: &StepGraph) -> Result<Vec<u8>> {
+/// Columns of text hold no more.
+pub(super) fn check_names(graph: &StepGraph) -> Result<()> {
     let text: usize = graph.names.iter().map(|(_, name)| name.len()).sum();
-    if i32::try_from(text).is_err() {
-        return Err(InputError::new("the names of the graph exceed 2 GiB of text"));
+    match i32::try_from(text) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(InputError::new("the names of the graph exceed 2 GiB of text")),
     }
+}
+
+/// All nodes.
+pub(super) fn node_batch(graph: &StepGraph) -> std::result::Result<RecordBatch, ArrowError> {
+    let names: ArrayRef = Arc::new(StringArray::from_iter_values(graph.names.iter().map(|n| n.1)));
+    batch(node_columns(graph, &names, 0..graph.node_count()))
+}
+
+/// All edges.
+pub(super) fn edge_batch(graph: &StepGraph) -> std::result::Result<RecordBatch, ArrowError> {
+    batch(edge_columns(graph, 0..graph.edges().len()))
+}
+
+fn batch(columns: Vec<NamedColumn>) -> std::result::Result<RecordBatch, ArrowError> {
+    let schema = schema_of(&columns);
+    RecordBatch::try_new(schema, columns.into_iter().map(|column| column.2).collect())
+}
+
+pub(super) fn write(graph: &StepGraph) -> Result<Vec<u8>> {
+    check_names(graph)?;
     tables(graph).map_err(|error| InputError::new(format!("cannot write the graph: {error}")))?
 }
 

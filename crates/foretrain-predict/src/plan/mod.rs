@@ -116,7 +116,7 @@ fn asked(options: &RecordedPlanOptions) -> Result<WhatIfOptions> {
         return Err(InputError::new("a plan needs numbers of devices, each at least 1")
             .hint("such as --gpus 8,16,32"));
     }
-    let registry = Registry::builtin();
+    let registry = Registry::current();
     let mut strategies =
         if options.strategies.is_empty() { tried(&registry) } else { options.strategies.clone() };
     strategies.extend(options.explain.clone());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use foretrain_core::estimate::Z80;
 use foretrain_core::{Estimate, Evidence, EvidenceKind, InputError, Nanos, Result};
 use foretrain_cost::interference::{DeviceLimits, OverlapModel};
+use foretrain_cost::own::OwnCosts;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
@@ -24,6 +25,7 @@ use super::unprofiled::scale_host;
 use super::{PredictOptions, Start};
 use crate::answer::{Recorded, SizePrediction};
 use crate::devices::{ComputeScale, recorded_cluster};
+use crate::own;
 
 /// Noise beyond this is not that of independent ranks.
 const MOST_NOISE: f64 = 0.05;
@@ -48,6 +50,8 @@ pub(crate) struct Base<'a> {
     pub(crate) is_same_device: bool,
     /// The model of things that share a device, and what the device asked about offers.
     pub(crate) interference: Option<(Arc<OverlapModel>, DeviceLimits)>,
+    /// Times that the user knows better.
+    pub(crate) costs: Option<Arc<dyn OwnCosts>>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) warnings: Vec<String>,
 }
@@ -98,6 +102,12 @@ impl<'a> Base<'a> {
             // The others' devices are the lead's; what is said of it holds for them.
             scale.apply(graph, &mut Vec::new(), &mut Vec::new());
         }
+        if let Some(costs) = &options.costs {
+            evidence.extend(own::apply(&**costs, ranks.lead_graph()));
+            for graph in ranks.other_graphs() {
+                own::apply(&**costs, graph);
+            }
+        }
         let lead = ranks.lead();
         role_evidence(&lead.graph, &lead.layout, &mut evidence);
         warn_about_communication(&lead.graph, &lead.layout, &mut warnings);
@@ -138,6 +148,7 @@ impl<'a> Base<'a> {
             spread: origin.base_spread().hypot(fidelity).hypot(compute_spread).max(0.005),
             is_same_device: scale.is_none(),
             interference,
+            costs: options.costs.clone(),
             evidence,
             warnings,
         })
@@ -151,6 +162,7 @@ impl<'a> Base<'a> {
             from: self.from.as_ref(),
             to: self.cluster,
             latency: self.latency,
+            costs: self.costs.as_deref(),
         }
     }
 
@@ -277,7 +289,15 @@ fn take_out_sharing(
 ) -> Result<()> {
     for class in &mut ranks.classes {
         let (layout, transfers) = (&class.layout, &class.transfers);
-        let machines = Machines { layout, transfers, alone: &class.alone, from, to, latency: 1.0 };
+        let machines = Machines {
+            layout,
+            transfers,
+            alone: &class.alone,
+            from,
+            to,
+            latency: 1.0,
+            costs: None,
+        };
         let uses = machines.recorded_uses(&class.graph)?;
         let replayed: Vec<Transfer> =
             class.replayed.iter().map(|one| one.without_wait(&class.transfers)).collect();

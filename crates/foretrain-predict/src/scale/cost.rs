@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use foretrain_core::{Estimate, Nanos, Result};
+use foretrain_cost::own::OwnCosts;
 use foretrain_cost::{CollectiveCall, Fabric, Rescaled, collective_time, rescale};
 use foretrain_graph::{CollectiveKind, GroupId, NodeId, StepGraph};
 use foretrain_hardware::Cluster;
@@ -46,6 +47,8 @@ pub(crate) struct Machines<'a> {
     pub(crate) to: &'a Cluster,
     /// Factor on launch and hops.
     pub(crate) latency: f64,
+    /// Times that the user knows better.
+    pub(crate) costs: Option<&'a dyn OwnCosts>,
 }
 
 /// The fabric under one group.
@@ -98,6 +101,7 @@ impl Machines<'_> {
         };
         if let (Some(call), Some(to)) = (&call, &fabrics.to) {
             time = with_latency(time, call, to, self.latency);
+            time = owned(time, call, to, self.costs).unwrap_or(time);
         }
         Cost { time, wait, ratio, ranks, links, host: 0.0 }
     }
@@ -173,6 +177,20 @@ impl Machines<'_> {
             None => Role::Unknown,
         }
     }
+}
+
+/// How far a time of the user's own may be off, as far as nobody says.
+const OWN_SPREAD: f64 = 0.05;
+
+/// The user's own time of `call`, which takes `modelled` otherwise.
+pub(crate) fn owned(
+    modelled: Estimate<Nanos>,
+    call: &CollectiveCall,
+    fabric: &Fabric,
+    costs: Option<&dyn OwnCosts>,
+) -> Option<Estimate<Nanos>> {
+    let own = costs?.collective(call, fabric, modelled.value)?;
+    Some(Estimate::with_relative_spread(own.clamp_positive(), OWN_SPREAD))
 }
 
 /// A time of `call` whose latency takes `factor` times as long: launch and hops, by their share in

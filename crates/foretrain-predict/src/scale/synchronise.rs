@@ -16,7 +16,7 @@ use super::PredictOptions;
 use super::base::Base;
 use super::contention::host_use;
 use super::copies::one_way;
-use super::cost::{Cost, Costs, with_latency};
+use super::cost::{Cost, Costs, owned, with_latency};
 use super::links::LinkUse;
 use super::ranks::Class;
 use super::strip::{strip_synchronisation, synchronising};
@@ -86,8 +86,7 @@ impl Base<'_> {
                 Some(call) => {
                     let fabric = fabrics.under(call.scope)?;
                     let asked = CollectiveCall::new(call.kind, call.bytes);
-                    let time =
-                        timed(call, fabric, self.latency).map(|ns| ns * placed.held * measured);
+                    let time = self.timed(call, fabric, measured).map(|ns| ns * placed.held);
                     let host = self.cores.map(|cores| host_use(&asked, fabric, time.value, cores));
                     Cost {
                         time,
@@ -110,6 +109,14 @@ impl Base<'_> {
             costs.push((placed.id, cost));
         }
         Ok(costs)
+    }
+
+    /// A collective's time, as the user knows it or as the model has it times what recorded ones took
+    /// over their models.
+    fn timed(&self, call: &Call, fabric: &Fabric, measured: f64) -> Estimate<Nanos> {
+        let time = timed(call, fabric, self.latency).map(|ns| ns * measured);
+        let asked = CollectiveCall::new(call.kind, call.bytes);
+        owned(time, &asked, fabric, self.costs.as_deref()).unwrap_or(time)
     }
 
     /// The fabric under all replicas of a rank.
@@ -247,8 +254,8 @@ impl ClusterCosts<'_> {
         let asked = CollectiveCall::new(call.kind, call.bytes);
         let terms = collective_time(&asked, fabric).terms;
         let latency = (terms.launch + terms.propagation).scale(self.base.latency);
-        let whole = timed(call, fabric, self.base.latency).map(|ns| ns * self.measured);
-        SyncCost { whole, latency: latency.scale(self.measured) }
+        let whole = self.base.timed(call, fabric, self.measured);
+        SyncCost { whole, latency: latency.scale(self.measured).min(whole.value) }
     }
 }
 

@@ -66,7 +66,7 @@ impl Key {
     fn options(&self, predict: &PredictOptions) -> Result<PredictOptions> {
         let mut options = PredictOptions { buckets: self.buckets, ..predict.clone() };
         if let Some(passes) = &self.strategy {
-            options.strategy = Some(Arc::new(Registry::builtin().parse(passes)?));
+            options.strategy = Some(Arc::new(Registry::current().parse(passes)?));
         }
         Ok(options)
     }

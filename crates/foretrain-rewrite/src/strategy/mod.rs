@@ -11,7 +11,8 @@
 //!     --lower--> nodes and edges in the graph, each with its time
 //! ```
 //!
-//! Others add a pass by a [`PassKind`] in the [`Registry`]; the engine never hears of it.
+//! Others add a pass by a [`PassKind`] in the [`Registry`]; the engine never hears of it. What is
+//! [installed](Registry::install) is known wherever strategies are written in this process.
 //!
 //! ```
 //! use foretrain_rewrite::strategy::Registry;
@@ -44,7 +45,7 @@ pub use draft::{Anchor, Draft, Exchange, Gradient, ServerPlan, Way};
 pub use find::{Optimiser, backward_passes};
 pub use lower::Placed;
 pub use parameters::{Kind, Parameter, Values};
-pub use pass::{Pass, PassKind, Stage};
+pub use pass::{Build, Pass, PassKind, Stage};
 pub use presets::Preset;
 pub use registry::{Registry, Scalar, Written, WrittenPass};
 pub use strip::strip;

@@ -52,7 +52,11 @@ pub trait Pass: Send + Sync {
     fn apply(&self, draft: &mut Draft<'_>) -> Result<()>;
 }
 
+/// Makes a pass of values for its parameters.
+pub type Build = dyn Fn(&Values) -> Result<Box<dyn Pass>> + Send + Sync;
+
 /// A kind of pass: its name, documentation and parameters, and how to make one.
+#[derive(Clone, Copy)]
 pub struct PassKind {
     /// The name in strategies.
     pub name: &'static str,
@@ -68,5 +72,5 @@ pub struct PassKind {
     ///
     /// # Errors
     /// If values do not go together.
-    pub build: fn(&Values) -> Result<Box<dyn Pass>>,
+    pub build: &'static Build,
 }

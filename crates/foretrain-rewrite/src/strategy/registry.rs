@@ -1,5 +1,7 @@
 //! The passes there are, and strategies written in text or tables.
 
+use std::sync::{PoisonError, RwLock};
+
 use foretrain_core::{InputError, Result, suggest};
 use serde::Deserialize;
 
@@ -13,6 +15,9 @@ const EXCLUSIVE: [(Stage, &str, &str); 2] = [
     (Stage::Shard, "two ways of sharding", "states are sharded once"),
     (Stage::Topology, "two topologies", "gradients take one way"),
 ];
+
+/// Passes that this process knows beside Foretrain's own.
+static INSTALLED: RwLock<Vec<PassKind>> = RwLock::new(Vec::new());
 
 /// Passes by name. Start from [`Registry::builtin`] and [add](Registry::add) your own.
 pub struct Registry {
@@ -68,6 +73,27 @@ impl Registry {
     /// Foretrain's own passes.
     pub fn builtin() -> Self {
         Self { kinds: super::passes::all() }
+    }
+
+    /// Foretrain's own passes and those that were [installed](Self::install): what strategies that
+    /// users write may name.
+    pub fn current() -> Self {
+        let mut registry = Self::builtin();
+        registry.kinds.extend(INSTALLED.read().unwrap_or_else(PoisonError::into_inner).iter());
+        registry
+    }
+
+    /// Makes a pass known to the whole process, in place of one of that name that was installed before.
+    ///
+    /// # Errors
+    /// If Foretrain has a pass or preset of that name.
+    pub fn install(kind: PassKind) -> Result<()> {
+        // Refuses what is built in.
+        Self::builtin().add(kind)?;
+        let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+        installed.retain(|other| other.name != kind.name);
+        installed.push(kind);
+        Ok(())
     }
 
     /// Adds a pass.

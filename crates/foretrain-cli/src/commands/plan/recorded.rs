@@ -45,7 +45,7 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output<'_>) -> 
         cluster.nodes_for(u64::from(gpus))?;
     }
     for strategy in recorded.strategies.iter().chain(&asked.explain) {
-        Registry::builtin().parse(strategy)?;
+        Registry::current().parse(strategy)?;
     }
     let input = recorded.source.read(output)?;
     if let Input::Graphs(job) = &*input {

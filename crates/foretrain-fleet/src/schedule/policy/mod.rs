@@ -25,7 +25,7 @@ pub use horus::Horus;
 pub use interleave::Interleave;
 pub use las::{LeastAttained, Moving, USUAL_LIMITS};
 pub use marginal::MarginalGain;
-pub use named::{Named, POLICIES, Rules};
+pub use named::{Make, Named, POLICIES, Rules};
 pub use packer::{Packer, PackingCost};
 pub use place::Placer;
 pub use queue::{Order, Queue};

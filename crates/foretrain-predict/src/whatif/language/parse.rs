@@ -118,7 +118,7 @@ fn keyed(key: &str, value: &str) -> Result<Change> {
         "device" => Change::Device(value.to_owned()),
         "buckets" => Change::Buckets(value.parse()?),
         "strategy" => {
-            Registry::builtin().parse(value)?;
+            Registry::current().parse(value)?;
             Change::Strategy(value.to_owned())
         }
         "precision" => match DType::parse(value) {

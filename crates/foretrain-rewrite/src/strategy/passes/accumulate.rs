@@ -21,7 +21,7 @@ pub(super) const KIND: PassKind = PassKind {
         ),
         Parameter::new("deferred", Kind::Flag, "true", "Exchange after the last only (no_sync)."),
     ],
-    build: |values| {
+    build: &|values| {
         let times = values.count("micro-batches").unwrap_or(1);
         match u32::try_from(times) {
             Ok(times) if (1..=4_096).contains(&times) => {

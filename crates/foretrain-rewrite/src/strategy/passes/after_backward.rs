@@ -11,7 +11,7 @@ pub(super) const KIND: PassKind = PassKind {
     about: "Exchanges start only when the backward pass has ended: bulk-synchronous training without overlap.",
     source: "the usual baseline of scheduling papers",
     parameters: &[],
-    build: |_| Ok(Box::new(AfterBackward)),
+    build: &|_| Ok(Box::new(AfterBackward)),
 };
 
 struct AfterBackward;

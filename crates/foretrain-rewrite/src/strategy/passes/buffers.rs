@@ -13,7 +13,7 @@ pub(super) const KIND: PassKind = PassKind {
     about: "Broadcasts the buffers of modules, such as running statistics of batch normalisation, before the forward pass: a point at which every replica waits for the first.",
     source: "PyTorch DDP with broadcast_buffers",
     parameters: &[Parameter::optional("bytes", Kind::Size, "Size of all buffers.")],
-    build: |values| match values.size("bytes") {
+    build: &|values| match values.size("bytes") {
         Some(bytes) => Ok(Box::new(Buffers { bytes })),
         None => Err(InputError::new("how large the buffers are is not said")
             .hint("write buffers(40kB), say")),

@@ -12,7 +12,7 @@ pub(super) const LIBRARY: PassKind = PassKind {
     about: "Leaves the algorithm to the collective library, as does a strategy without a topology.",
     source: "the collective model, docs/collectives.md",
     parameters: &[],
-    build: |_| Ok(Box::new(Topology(Way::Library))),
+    build: &|_| Ok(Box::new(Topology(Way::Library))),
 };
 
 pub(super) const RING: PassKind = PassKind {
@@ -26,7 +26,7 @@ pub(super) const RING: PassKind = PassKind {
         "false",
         "Every step is a message of its own, with a sum behind it; machines with one replica each.",
     )],
-    build: |values| Ok(Box::new(Topology(Way::Ring { unrolled: values.flag("unrolled") }))),
+    build: &|values| Ok(Box::new(Topology(Way::Ring { unrolled: values.flag("unrolled") }))),
 };
 
 pub(super) const TREE: PassKind = PassKind {
@@ -35,7 +35,7 @@ pub(super) const TREE: PassKind = PassKind {
     about: "A double binary tree between machines, a chain within.",
     source: "NCCL's tree algorithm",
     parameters: &[],
-    build: |_| Ok(Box::new(Topology(Way::Tree))),
+    build: &|_| Ok(Box::new(Topology(Way::Tree))),
 };
 
 pub(super) const HIERARCHICAL: PassKind = PassKind {
@@ -44,7 +44,7 @@ pub(super) const HIERARCHICAL: PassKind = PassKind {
     about: "Reduce-scatter within each machine, an all-reduce of each shard between machines, all-gather within. Links within and between machines work on different gradients at once.",
     source: "NCCL's and Horovod's hierarchical all-reduce",
     parameters: &[],
-    build: |_| Ok(Box::new(Topology(Way::Hierarchical))),
+    build: &|_| Ok(Box::new(Topology(Way::Hierarchical))),
 };
 
 pub(super) struct Topology(pub(super) Way);

@@ -34,7 +34,7 @@ pub(super) const KIND: PassKind = PassKind {
             "Only where it pays by the costs of encoding, sending and decoding.",
         ),
     ],
-    build: |values| {
+    build: &|values| {
         let kept = values.number("kept").unwrap_or(0.01);
         if !(kept > 0.0 && kept <= 1.0) {
             let message = format!("kept = {kept}: expected a part above 0, at most 1");

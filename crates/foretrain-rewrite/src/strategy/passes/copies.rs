@@ -14,7 +14,7 @@ pub(super) const KIND: PassKind = PassKind {
     about: "Copies each gradient into its bucket as soon as it is ready, which delays what computes behind it, and back when the bucket has come round, which the optimiser waits for.",
     source: "PyTorch DDP without gradient_as_bucket_view",
     parameters: &[],
-    build: |_| Ok(Box::new(Copies)),
+    build: &|_| Ok(Box::new(Copies)),
 };
 
 struct Copies;

@@ -34,7 +34,7 @@ pub(super) const KIND: PassKind = PassKind {
             "Replicas that share one copy, where that is neither all nor a machine's. Fewer replicas share one among all.",
         ),
     ],
-    build: |values| {
+    build: &|values| {
         let hybrid = values.flag("hybrid");
         let shards = match values.count("shards") {
             Some(0) => return Err(InputError::new("shards = 0: expected at least one replica")),

@@ -17,7 +17,7 @@ pub(super) const KIND: PassKind = PassKind {
         Parameter::new("cap", Kind::Size, "25MiB", "A bucket of at least this size closes."),
         Parameter::optional("first", Kind::Size, "The cap of the first bucket, where it differs."),
     ],
-    build: |values| {
+    build: &|values| {
         let other = values.size("cap").unwrap_or(Bytes::from_mib(25));
         let first = values.size("first").unwrap_or(other);
         Ok(Box::new(Fuse { caps: BucketCaps { first, other } }))

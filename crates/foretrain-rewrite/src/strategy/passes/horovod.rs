@@ -17,7 +17,7 @@ pub(super) const KIND: PassKind = PassKind {
         Parameter::new("cycle", Kind::Time, "1ms", "Time between wake-ups."),
         Parameter::new("negotiation", Kind::Time, "100us", "Agreeing on what is ready (assumed)."),
     ],
-    build: |values| {
+    build: &|values| {
         let cycle = values.time("cycle").unwrap_or(Nanos::from_millis(1));
         Ok(Box::new(Horovod {
             buffer: values.size("buffer").unwrap_or(Bytes::from_mib(128)),

@@ -13,7 +13,7 @@ pub(super) const KIND: PassKind = PassKind {
     about: "Replicas train alone and average their parameters every so many steps, after the optimiser.",
     source: "local SGD (arXiv 1805.09767), periodic model averaging",
     parameters: &[Parameter::new("period", Kind::Count, "8", "Steps between averages.")],
-    build: |values| {
+    build: &|values| {
         let period = values.count("period").unwrap_or(8);
         match u32::try_from(period) {
             Ok(period) if (1..=1_000).contains(&period) => Ok(Box::new(LocalSgd { period })),

@@ -14,7 +14,7 @@ pub(super) const KIND: PassKind = PassKind {
     about: "Merges a gradient with those before it if their exchange would still be running when the merged one could end as early: MG-WFBP's trade of start-up costs against waiting.",
     source: "MG-WFBP (arXiv 1811.11141); the test is that of dPRO's tensor fusion",
     parameters: &[],
-    build: |_| Ok(Box::new(Merge)),
+    build: &|_| Ok(Box::new(Merge)),
 };
 
 struct Merge;

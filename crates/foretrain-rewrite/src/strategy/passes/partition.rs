@@ -15,7 +15,7 @@ pub(super) const KIND: PassKind = PassKind {
     about: "Splits exchanges into parts of at most a size, as equal as can be, so that links of both directions work at once and urgent parts can go first.",
     source: "P3 (arXiv 1905.03960), ByteScheduler (SOSP '19), BytePS (4,096,000 B by default)",
     parameters: &[Parameter::new("size", Kind::Size, "4MiB", "The largest part.")],
-    build: |values| {
+    build: &|values| {
         Ok(Box::new(Partition { size: values.size("size").unwrap_or(Bytes::from_mib(4)) }))
     },
 };

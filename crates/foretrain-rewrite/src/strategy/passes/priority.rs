@@ -16,7 +16,7 @@ pub(super) const KIND: PassKind = PassKind {
         Kind::Size,
         "Bytes in flight; one exchange if unset.",
     )],
-    build: |values| Ok(Box::new(Priority { credit: values.size("credit") })),
+    build: &|values| Ok(Box::new(Priority { credit: values.size("credit") })),
 };
 
 struct Priority {

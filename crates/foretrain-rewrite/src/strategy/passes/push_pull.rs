@@ -19,7 +19,7 @@ pub(super) const KIND: PassKind = PassKind {
             "Replicas of one machine sum up before they push.",
         ),
     ],
-    build: |values| {
+    build: &|values| {
         let own = u32::try_from(values.count("spare").unwrap_or(0)).unwrap_or(u32::MAX);
         let plan = ServerPlan { own, colocated: true, local: values.flag("local") };
         Ok(Box::new(Topology(Way::Servers(plan))))

@@ -27,7 +27,7 @@ pub(super) const KIND: PassKind = PassKind {
             "Replicas of one machine sum up before they push.",
         ),
     ],
-    build: |values| {
+    build: &|values| {
         let (count, colocated) = (values.count("count").unwrap_or(1), values.flag("colocated"));
         if count == 0 && !colocated {
             return Err(InputError::new("count = 0: expected at least one server")

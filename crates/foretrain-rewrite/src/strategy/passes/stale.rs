@@ -12,7 +12,7 @@ pub(super) const KIND: PassKind = PassKind {
     about: "Nothing waits for a step's own exchanges, only for those of so many steps before: asynchronous training with bounded staleness, seen by one worker.",
     source: "stale synchronous parallel training (NIPS '13)",
     parameters: &[Parameter::new("steps", Kind::Count, "1", "How stale parameters may be.")],
-    build: |values| {
+    build: &|values| {
         let steps = values.count("steps").unwrap_or(1);
         match u16::try_from(steps) {
             Ok(steps) if steps <= 1_000 => Ok(Box::new(Stale { steps })),

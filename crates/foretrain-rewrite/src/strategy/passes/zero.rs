@@ -19,7 +19,7 @@ pub(super) const KIND: PassKind = PassKind {
         Parameter::new("stage", Kind::Count, "1", "1, 2 or 3."),
         Parameter::new("prefetch", Kind::Count, "1", "Units gathered ahead (stage 3)."),
     ],
-    build: |values| {
+    build: &|values| {
         let prefetch = values.count("prefetch").unwrap_or(1) as usize;
         match values.count("stage") {
             Some(stage @ 1..=3) => Ok(Box::new(Zero { stage: stage as u8, prefetch })),

@@ -67,7 +67,7 @@ fn others_add_passes() {
         about: "Sends nothing.",
         source: "this test",
         parameters: &[],
-        build: |_| Ok(Box::new(Drop)),
+        build: &|_| Ok(Box::new(Drop)),
     };
     let mut registry = Registry::builtin();
     registry.add(kind()).unwrap();

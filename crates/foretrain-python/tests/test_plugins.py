@@ -1,0 +1,216 @@
+"""Passes, cost functions, models and policies of one's own."""
+
+from __future__ import annotations
+
+import pytest
+
+import foretrain
+from foretrain import plugins
+from foretrain.plugins import Exchange
+
+ON = {"on": "dgx-a100", "gpus": 16}
+
+
+@plugins.rewrite_pass(stage="fuse", parameters={"part": 0.5})
+def freeze(draft, part):
+    """Leaves out the gradients of the front layers."""
+    whole = sum(one.bytes for one in draft.exchanges)
+    kept, bytes_ = [], 0
+    for one in draft.exchanges:
+        bytes_ += one.bytes
+        if bytes_ <= whole * (1 - part) + 0.5:
+            kept.append(one)
+    draft.note(f"{part:.0%} of the gradient bytes are frozen")
+    draft.exchanges = kept
+
+
+def predicted(job, **options) -> int:
+    return foretrain.predict(job, **ON, **options).sizes[0].step_time.value_ns
+
+
+def test_a_pass_joins_the_others(job) -> None:
+    listed = foretrain.strategies()
+    assert "freeze" in str(listed)
+    answer = foretrain.predict(job, **ON, strategy="freeze(0.75) | fuse(25MiB)")
+    assert "75% of the gradient bytes are frozen" in str(answer)
+    assert predicted(job, strategy="freeze(1)") < predicted(job, strategy="ddp")
+    # None frozen is what the pass does not change.
+    assert predicted(job, strategy="freeze(0) | fuse(25MiB)") == predicted(job, strategy="fuse(25MiB)")
+
+
+def test_a_pass_that_changes_nothing_changes_nothing(job) -> None:
+    @plugins.rewrite_pass(stage="topology")
+    def look(draft):
+        assert draft.replicas == 16 and draft.replicas_per_node == 8 and draft.micro_steps == 1
+        assert sum(size for size, _ in draft.gradients) > 0
+
+    assert predicted(job, strategy="fuse(25MiB) | look") == predicted(job, strategy="fuse(25MiB)")
+
+
+def test_merging_and_splitting(job) -> None:
+    @plugins.rewrite_pass(name="one-bucket", stage="shard")
+    def one_bucket(draft):
+        draft.exchanges = [Exchange.merged(draft.exchanges)]
+
+    @plugins.rewrite_pass(name="cut", stage="partition", parameters={"size": "4MiB"})
+    def cut(draft, size):
+        draft.exchanges = [part for one in draft.exchanges for part in one.split(size)]
+
+    # Foretrain's own passes do the same.
+    assert predicted(job, strategy="one-bucket") == predicted(job, strategy="fuse(1TiB)")
+    ours = predicted(job, strategy="fuse(25MiB) | cut(4MiB)")
+    assert ours == predicted(job, strategy="fuse(25MiB) | partition(4MiB)")
+
+
+def test_a_pass_asks_for_costs(job) -> None:
+    asked = []
+
+    @plugins.rewrite_pass(stage="schedule", parameters={"times": 2, "least": "1us", "on": True})
+    def ask(draft, times, least, on):
+        assert (times, least, on) == (3, 5_000, True)
+        asked.append([draft.cost_ns("all-reduce", 1 << at) for at in range(10, 30, 5)])
+        asked.append(draft)
+
+    predicted(job, strategy="fuse(25MiB) | ask(3, least=5us)")
+    costs = asked[0]
+    assert costs == sorted(costs) and costs[0] > 0
+    with pytest.raises(RuntimeError, match="only while the function runs"):
+        asked[1].cost_ns("all-reduce", 1024)
+
+
+def test_what_a_pass_does_wrong_is_said(job) -> None:
+    @plugins.rewrite_pass(stage="schedule")
+    def fails(draft):
+        raise LookupError("no such layer")
+
+    with pytest.raises(LookupError, match="no such layer"):
+        predicted(job, strategy="fails")
+
+    @plugins.rewrite_pass(stage="schedule")
+    def odd_way(draft):
+        draft.exchanges[0].way = "by pigeon"
+
+    with pytest.raises(foretrain.ForetrainError, match='pass "odd-way": no way "by pigeon"'):
+        predicted(job, strategy="odd-way")
+
+    @plugins.rewrite_pass(stage="schedule")
+    def no_exchange(draft):
+        draft.exchanges = [1, 2]
+
+    with pytest.raises(TypeError):
+        predicted(job, strategy="no-exchange")
+    with pytest.raises(foretrain.ForetrainError, match="already"):
+        plugins.rewrite_pass(name="fuse")(lambda draft: None)
+    with pytest.raises(foretrain.ForetrainError, match="no stage"):
+        plugins.rewrite_pass(name="x", stage="later")(lambda draft: None)
+
+
+def test_cost_functions(job) -> None:
+    seen = []
+
+    def collective(kind, bytes, ranks, nodes, modelled_ns):
+        seen.append((kind, bytes, ranks, nodes))
+        return 0 if ranks > 1 else None
+
+    def node(name, kind, modelled_ns, **_):
+        return modelled_ns * 2 if kind == "kernel" else None
+
+    plugins.cost_function("free-network", collective=collective)
+    plugins.cost_function("slow-kernels", node=node)
+    usual = predicted(job)
+    assert predicted(job, costs="free-network") < usual
+    assert ("all-reduce", 16, 2) in {(kind, ranks, nodes) for kind, _, ranks, nodes in seen}
+    slow = foretrain.predict(job, **ON, costs="slow-kernels")
+    assert slow.sizes[0].step_time.value_ns > 1.5 * usual
+    assert "slow-kernels gives" in str(slow)
+    assert foretrain.whatif(job, costs="slow-kernels").holds
+    plugins.cost_function("nothing")
+    assert predicted(job, costs="nothing") == usual
+
+
+def test_what_a_cost_function_does_wrong_is_said(job) -> None:
+    plugins.cost_function("fails", collective=lambda **_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        predicted(job, costs="fails")
+    plugins.cost_function("negative", node=lambda **_: -1.0)
+    with pytest.raises(ValueError, match="returned -1"):
+        predicted(job, costs="negative")
+    with pytest.raises(foretrain.UsageError, match="no cost function is called so"):
+        predicted(job, costs="unknown")
+    with pytest.raises(foretrain.UsageError, match="unexpected keyword argument 'costs'"):
+        foretrain.inspect(job, costs="fails")
+
+
+def test_models_of_interference(job) -> None:
+    @plugins.interference()
+    def twice(running, device):
+        assert {one["activity"] for one in running} <= {"kernel", "transfer"}
+        assert device["memory_bandwidth"] > 0
+        return [2.0 if len(running) > 1 else 1.0 for _ in running]
+
+    @plugins.interference(name="none-at-all")
+    def none_at_all(running, device):
+        return [1.0] * len(running)
+
+    assert predicted(job, interference="none-at-all") == predicted(job, interference="none")
+    assert predicted(job, interference="twice") != predicted(job, interference="none")
+
+    @plugins.interference()
+    def wrong(running, device):
+        return [1.0]
+
+    with pytest.raises(ValueError, match="slow-downs for"):
+        predicted(job, interference="wrong")
+
+
+def scheduled(examples, *policies):
+    return foretrain.fleet.schedule(
+        examples / "fleet" / "training.csv", on="dgx-1-v100", nodes=2, policy=list(policies)
+    )
+
+
+def test_policies(examples) -> None:
+    @plugins.policy()
+    def in_order(board):
+        """First come, first served."""
+        for job in board.waiting:
+            place = board.place(job)
+            if place is None:
+                return
+            board.start(job, place)
+
+    answer = scheduled(examples, "fifo", "in-order")
+    fifo, ours = answer.to_dict()["policies"]
+    assert ours["policy"] == "in-order"
+    assert {**fifo, "policy": "", "about": ""} == {**ours, "policy": "", "about": ""}
+
+
+def test_policies_see_and_stop(examples) -> None:
+    @plugins.policy(interval=600.0)
+    def restless(board):
+        """Stops everything, and starts the longest first."""
+        assert board.gpus == 16 and board.now >= 0
+        for job in board.running:
+            assert board.job(job)["at"]
+            board.stop(job)
+        waiting = sorted(board.waiting, key=lambda one: -board.job(one)["expected_left"])
+        for job in waiting:
+            place = board.place(job)
+            if place is not None:
+                board.start(job, place)
+        assert sum(len(idle) for idle in board.idle) <= board.gpus
+
+    assert scheduled(examples, "restless").holds
+
+
+def test_what_a_policy_does_wrong_is_said(examples) -> None:
+    @plugins.policy()
+    def greedy(board):
+        for job in board.waiting:
+            board.start(job, [0])
+            board.start(job, [1])
+
+    with pytest.raises(ValueError, match="cannot start there: it is not waiting|another number"):
+        scheduled(examples, "greedy")
+    with pytest.raises(foretrain.ForetrainError, match="already"):
+        plugins.policy(name="fifo")(lambda board: None)
