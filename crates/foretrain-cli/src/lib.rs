@@ -19,12 +19,14 @@ use std::ffi::OsString;
 
 pub use args::command;
 pub use recordings::{Graphs, Input, Job};
-pub use session::{Kept, Refused, Session, ask, read};
+pub use session::{Kept, Program, Refused, Session, ask, read};
 
 use failure::Failure;
 
 /// Runs the command with these arguments (without the program's name) and returns its exit code.
-pub fn main(arguments: &[OsString]) -> u8 {
+/// `program` starts the command again, where that is not this process's own program: verbs that
+/// measure need a second process.
+pub fn main(arguments: &[OsString], program: Option<&Program>) -> u8 {
     let (common, command) = match args::parse(arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -33,7 +35,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
             return if error.use_stderr() { 2 } else { 0 };
         }
     };
-    let output = output::Output::new(common);
+    let output = output::Output::new(common, program);
     match commands::run(command, &output) {
         Ok(commands::Answer::Yes) | Err(Failure::BrokenPipe) => 0,
         Ok(commands::Answer::No) => 1,

@@ -14,7 +14,7 @@ use crate::commands::primitives::PEER_VERB;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::recordings::Input;
-use crate::session::{Kept, Session};
+use crate::session::{Kept, Program, Session};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct Output<'a> {
 /// Who asked.
 enum Caller<'a> {
     /// Somebody at a command line.
-    Shell,
+    Shell { program: Option<&'a Program> },
     /// A program that this is a library of: it gets the answer in all forms, and what would be said
     /// beside it.
     Program { session: &'a Session, kept: Mutex<Kept> },
@@ -57,8 +57,8 @@ const WIDEST: usize = 140;
 
 impl<'a> Output<'a> {
     /// For a command line.
-    pub(crate) fn new(common: Common) -> Self {
-        Self { common, caller: Caller::Shell }
+    pub(crate) fn new(common: Common, program: Option<&'a Program>) -> Self {
+        Self { common, caller: Caller::Shell { program } }
     }
 
     /// For a program.
@@ -70,7 +70,7 @@ impl<'a> Output<'a> {
     /// What a program gets.
     pub(crate) fn into_kept(self) -> Kept {
         match self.caller {
-            Caller::Shell => Kept::default(),
+            Caller::Shell { .. } => Kept::default(),
             Caller::Program { kept, .. } => {
                 kept.into_inner().unwrap_or_else(PoisonError::into_inner)
             }
@@ -88,7 +88,7 @@ impl<'a> Output<'a> {
     /// Set when a search is to end with the best so far.
     pub(crate) fn stop(&self) -> &AtomicBool {
         match &self.caller {
-            Caller::Shell => interrupt::on_interrupt(),
+            Caller::Shell { .. } => interrupt::on_interrupt(),
             Caller::Program { session, .. } => &session.stop,
         }
     }
@@ -98,11 +98,13 @@ impl<'a> Output<'a> {
     /// # Errors
     /// If the system does not tell what program this is.
     pub(crate) fn peer(&self) -> Result<PeerProgram> {
-        let (program, mut arguments) = match &self.caller {
-            Caller::Program { session: Session { program: Some(program), .. }, .. } => {
-                program.clone()
-            }
-            _ => {
+        let given = match &self.caller {
+            Caller::Program { session, .. } => session.program.as_ref(),
+            Caller::Shell { program } => *program,
+        };
+        let (program, mut arguments) = match given {
+            Some(program) => program.clone(),
+            None => {
                 let program = std::env::current_exe().map_err(|error| {
                     InputError::new(format!("cannot find this program to start it again: {error}"))
                 })?;
@@ -125,7 +127,9 @@ impl<'a> Output<'a> {
 
     /// Whether to draw progress: wanted, and somebody looks.
     pub(crate) fn progress(&self) -> bool {
-        matches!(self.caller, Caller::Shell) && self.common.progress && io::stderr().is_terminal()
+        matches!(self.caller, Caller::Shell { .. })
+            && self.common.progress
+            && io::stderr().is_terminal()
     }
 
     /// How text may look at its destination.
@@ -181,7 +185,7 @@ impl<'a> Output<'a> {
     /// Says something beside the answer.
     pub(crate) fn note(&self, text: &str) {
         match &self.caller {
-            Caller::Shell => say(&printable(text)),
+            Caller::Shell { .. } => say(&printable(text)),
             Caller::Program { kept, .. } => {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.notes.push(printable(text).into_owned());

@@ -13,6 +13,9 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::recordings::Input;
 
+/// A program and the arguments that come before those of the command.
+pub type Program = (PathBuf, Vec<String>);
+
 /// What a program gives beside arguments.
 #[derive(Debug, Default)]
 pub struct Session {
@@ -20,9 +23,9 @@ pub struct Session {
     pub held: Vec<(String, Arc<Input>)>,
     /// Set it to end searches with the best so far.
     pub stop: AtomicBool,
-    /// A program, with the arguments that come first, that takes the command's arguments. Verbs that
-    /// measure start it as their second process [default: the program that runs].
-    pub program: Option<(PathBuf, Vec<String>)>,
+    /// What takes the command's arguments: verbs that measure start it as their second process
+    /// [default: the program that runs].
+    pub program: Option<Program>,
 }
 
 impl Session {

@@ -1,14 +1,13 @@
 //! Running verbs: without the interpreter's lock, and so that Ctrl-C is heard.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use foretrain_cli::{Kept, Refused, Session};
+use foretrain_cli::{Kept, Program, Refused, Session};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,10 +22,10 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// Of the thread that works; what a program's first thread usually has.
 const STACK: usize = 8 << 20;
 
-/// Runs the command with these arguments; returns its exit code.
+/// Runs the command with these arguments; returns its exit code. `program` starts it again.
 #[pyfunction]
-pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| foretrain_cli::main(&arguments))
+pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>, program: Program) -> u8 {
+    py.detach(|| foretrain_cli::main(&arguments, Some(&program)))
 }
 
 /// Runs a verb; returns its answer as a dictionary of `json`, `text`, `html`, `notes` and `holds`.
@@ -37,7 +36,7 @@ pub(crate) fn ask<'py>(
     py: Python<'py>,
     arguments: Vec<OsString>,
     held: Vec<(String, Py<Job>)>,
-    program: (PathBuf, Vec<String>),
+    program: Program,
 ) -> PyResult<Bound<'py, PyDict>> {
     let held = held.into_iter().map(|(name, job)| (name, Arc::clone(&job.get().input))).collect();
     let session = Session { held, program: Some(program), ..Session::default() };

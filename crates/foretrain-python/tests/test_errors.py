@@ -21,7 +21,7 @@ def test_messages_are_those_of_the_command(job, examples, command) -> None:
 
 def test_files_and_places_are_told(tmp_path) -> None:
     broken = tmp_path / "broken.json"
-    broken.write_text('{"traceEvents": [')
+    broken.write_text("no trace")
     with pytest.raises(ForetrainError) as raised:
         foretrain.load(broken)
     assert raised.value.path == str(broken)

@@ -84,7 +84,7 @@ class Answer:
     @property
     def _data(self) -> dict[str, Any]:
         if self._document is None:
-            self._document = json.loads(self._json) if self._json else {}
+            self._document = json.loads(self._json) if self._json else _lines(self.text)
         return self._document
 
     @property
@@ -180,6 +180,13 @@ class Answer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def _lines(text: str) -> dict[str, Any]:
+    """Rows that are written one object to a line; of other text there is no document."""
+    if not text.startswith("{"):
+        return {}
+    return {"rows": [json.loads(line) for line in text.splitlines()]}
 
 
 def _is_table(value: Any) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
+
+# What starts the command: some verbs need a second process.
+PROGRAM = (sys.executable, ["-m", "foretrain"])
 
 
 def main() -> int:
@@ -13,4 +15,4 @@ def main() -> int:
 
     # The interpreter would only take note of an interrupt; the command ends, or handles it itself.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return _native.main([os.fsencode(argument).decode("utf-8", "surrogateescape") for argument in sys.argv[1:]])
+    return _native.main(sys.argv[1:], PROGRAM)

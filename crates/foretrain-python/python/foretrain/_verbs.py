@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +12,11 @@ from typing import Any
 from . import _native
 from ._answer import Answer
 from ._arguments import Argument, unknown
+from ._cli import PROGRAM
 from ._errors import ForetrainError, UsageError
 
 # Verbs that take a cost function of the user's own.
 _WITH_COSTS = ("predict", "whatif")
-# The second process of a measurement is the command.
-_PROGRAM = (sys.executable, ["-m", "foretrain"])
 
 
 class _Verb:
@@ -79,7 +77,7 @@ def ask(verb: str, *given: Any, **options: Any) -> Answer:
         arguments = [f"--costs={costs}", *arguments]
     _native.take_failure()
     try:
-        kept = _native.ask([*verb.split(), *arguments], held, _PROGRAM)
+        kept = _native.ask([*verb.split(), *arguments], held, PROGRAM)
     except ForetrainError as error:
         # What went wrong in a function of the user's own says more.
         raise _native.take_failure() or error
