@@ -6,9 +6,8 @@ import json
 import pickle
 from html.parser import HTMLParser
 
-import pytest
-
 import foretrain
+import pytest
 
 
 @pytest.mark.parametrize(

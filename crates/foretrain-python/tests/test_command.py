@@ -7,9 +7,8 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 import foretrain
+import pytest
 
 
 def test_it_is_the_command(command, examples) -> None:

@@ -9,9 +9,8 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
-
 import foretrain
+import pytest
 from foretrain import distributed
 from foretrain.distributed import TaskError
 from foretrain.distributed._run import Task, run

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-import pytest
-
 import foretrain
+import pytest
 from foretrain import ForetrainError, UsageError
 
 
@@ -36,7 +35,10 @@ def test_missing_files() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"on": "dgx-a100", "gpu": 2}, "unexpected keyword argument 'gpu'.*\nhint: did you mean 'gpus'"),
+        (
+            {"on": "dgx-a100", "gpu": 2},
+            "unexpected keyword argument 'gpu'.*\nhint: did you mean 'gpus'",
+        ),
         ({"on": "dgx-a100", "gpus": 2, "json": True}, "to_dict"),
         ({"on": "dgx-a100", "gpus": 2, "explain": "yes"}, "explain='yes': expected True or False"),
         ({"on": ["dgx-a100", "dgx-h100"], "gpus": 2}, "on takes one value, not 2"),
@@ -61,5 +63,10 @@ def test_too_many_positional_arguments() -> None:
 def test_errors_are_pickled() -> None:
     error = ForetrainError("wrong", ["do it right"], "file", "line 3")
     again = pickle.loads(pickle.dumps(error))
-    assert (again.message, again.hints, again.path, again.place) == ("wrong", ["do it right"], "file", "line 3")
+    assert (again.message, again.hints, again.path, again.place) == (
+        "wrong",
+        ["do it right"],
+        "file",
+        "line 3",
+    )
     assert str(again) == "wrong\nhint: do it right"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import foretrain
+import pytest
 
 
 def test_tables_hold_every_node(job) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import foretrain
+import pytest
 from foretrain import plugins
 from foretrain.plugins import Exchange
 
@@ -35,7 +34,9 @@ def test_a_pass_joins_the_others(job) -> None:
     assert "75% of the gradient bytes are frozen" in str(answer)
     assert predicted(job, strategy="freeze(1)") < predicted(job, strategy="ddp")
     # None frozen is what the pass does not change.
-    assert predicted(job, strategy="freeze(0) | fuse(25MiB)") == predicted(job, strategy="fuse(25MiB)")
+    assert predicted(job, strategy="freeze(0) | fuse(25MiB)") == predicted(
+        job, strategy="fuse(25MiB)"
+    )
 
 
 def test_a_pass_that_changes_nothing_changes_nothing(job) -> None:

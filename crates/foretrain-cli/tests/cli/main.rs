@@ -11,6 +11,7 @@ mod help;
 mod interference;
 mod json;
 mod kernels;
+mod library;
 mod models;
 mod nccl_log;
 mod network;

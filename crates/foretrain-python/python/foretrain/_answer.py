@@ -103,7 +103,9 @@ class Answer:
         data = self._data
         if name not in data:
             known = ", ".join(key for key in data if key != "schema") or "none"
-            raise AttributeError(f"the answer of {self.verb} has no field {name!r}; fields: {known}")
+            raise AttributeError(
+                f"the answer of {self.verb} has no field {name!r}; fields: {known}"
+            )
         return _wrapped(data[name])
 
     def __dir__(self) -> list[str]:
@@ -195,7 +197,7 @@ def _is_table(value: Any) -> bool:
 
 def _find_tables(value: Any, prefix: str, found: list[str]) -> None:
     """Names of tables, outer ones first."""
-    later = []
+    later: list[tuple[dict[str, Any], str]] = []
     for key, item in value.items():
         name = f"{prefix}{key}"
         if _is_table(item):

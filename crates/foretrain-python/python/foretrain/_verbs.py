@@ -80,7 +80,7 @@ def ask(verb: str, *given: Any, **options: Any) -> Answer:
         kept = _native.ask([*verb.split(), *arguments], held, PROGRAM)
     except ForetrainError as error:
         # What went wrong in a function of the user's own says more.
-        raise _native.take_failure() or error
+        raise (_native.take_failure() or error) from error
     failure = _native.take_failure()
     if failure is not None:
         raise failure
@@ -128,7 +128,7 @@ def _signature(verb: _Verb) -> inspect.Signature:
             if argument.several
             else inspect.Parameter.POSITIONAL_ONLY
         )
-        default = inspect.Parameter.empty
+        default: Any = inspect.Parameter.empty
         if not argument.several and not argument.required:
             default = None
         parameters.append(inspect.Parameter(argument.name, kind, default=default))
@@ -149,5 +149,7 @@ def _doc(verb: _Verb) -> str:
         default = f" [default: {', '.join(argument.defaults)}]" if argument.defaults else ""
         words = f" One of {', '.join(argument.words)}." if argument.words else ""
         kept = not argument.flag
-        lines.append(f"{argument.name}: {help_text}{words if kept else ''}{default if kept else ''}")
+        lines.append(
+            f"{argument.name}: {help_text}{words if kept else ''}{default if kept else ''}"
+        )
     return "\n".join(lines)

@@ -48,7 +48,7 @@ def plan(
 def _stamps(measured: dict[str, Any]) -> list[Any]:
     from ._run import signature
 
-    files = []
+    files: list[Any] = []
     for value in measured.values():
         files += value if isinstance(value, (list, tuple)) else [value]
     return [signature(one) for one in files if one is not None]

@@ -71,7 +71,9 @@ def run(
 
 
 def _message(error: Exception) -> str:
-    return error.message if isinstance(error, ForetrainError) else f"{type(error).__name__}: {error}"
+    return (
+        error.message if isinstance(error, ForetrainError) else f"{type(error).__name__}: {error}"
+    )
 
 
 _Results = Iterable[tuple[int, "bytes | Exception"]]
