@@ -28,7 +28,7 @@ class DeviceClock:
 
     def between(self, start: Any, end: Any) -> int:
         """Nanoseconds from one mark to another; both must have been passed."""
-        return max(0, round(start.elapsed_time(end) * 1e6))
+        return max(0, round(float(start.elapsed_time(end)) * 1e6))
 
     def durations(self, marks: list[Any]) -> list[int]:
         """Nanoseconds between neighbours."""
@@ -53,4 +53,5 @@ def device_type_of(model: Any) -> str | None:
         for parameter in model.parameters():
             if parameter.device.type != "meta":
                 return str(parameter.device.type)
-    return "cuda" if torch.cuda.is_available() and torch.cuda.is_initialized() else None
+    in_use = torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return "cuda" if in_use else None

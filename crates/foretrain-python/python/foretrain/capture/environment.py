@@ -50,7 +50,7 @@ def nccl_version() -> str:
     """NCCL's version, or RCCL's."""
     import torch
 
-    version = torch.cuda.nccl.version()
+    version = torch.cuda.nccl.version()  # type: ignore[no-untyped-call]
     return ".".join(map(str, version)) if isinstance(version, tuple) else str(version)
 
 

@@ -43,6 +43,8 @@ def find_ddp(model: Any) -> Any | None:
 
 
 def _ddp(model: Any, indices: dict[int, int]) -> dict[str, Any] | None:
+    import torch.distributed as dist
+
     module = find_ddp(model)
     if module is None:
         return None
@@ -66,7 +68,7 @@ def _ddp(model: Any, indices: dict[int, int]) -> dict[str, Any] | None:
         "find_unused_parameters": bool(module.find_unused_parameters),
         "static_graph": bool(getattr(module, "static_graph", False)),
         "communication_hooks": hooks,
-        "world_size": int(module.process_group.size()),
+        "world_size": int(dist.get_world_size(module.process_group)),
     }
 
 
@@ -121,7 +123,7 @@ def _fsdp1(model: Any, indices: dict[int, int]) -> list[dict[str, Any]]:
                 "dtype": str(flat.dtype).removeprefix("torch."),
                 "sharding": module.sharding_strategy.name,
                 "mixed_precision": _precision(module.mixed_precision),
-                "ranks": int(module.process_group.size()),
+                "ranks": int(module.world_size),
             }
         )
     return units

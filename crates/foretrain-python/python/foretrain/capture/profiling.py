@@ -23,8 +23,9 @@ class ProfileStage(Stage):
     def enter(self) -> None:
         from torch import profiler
 
+        activities = profiler.supported_activities()  # type: ignore[no-untyped-call]
         self._profiler = profiler.profile(
-            activities=sorted(profiler.supported_activities(), key=str),
+            activities=activities,
             schedule=profiler.schedule(wait=0, warmup=self._warmup, active=self._active, repeat=1),
             on_trace_ready=self._export,
             record_shapes=True,
