@@ -8,6 +8,7 @@ use foretrain_cost::interference::{DeviceLimits, OverlapModel};
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
+use super::captured::FromCapture;
 use super::cost::Machines;
 use super::links::{Transfer, alone};
 use super::noise::Noise;
@@ -26,7 +27,7 @@ use crate::answer::{Recorded, SizePrediction};
 use crate::devices::{ComputeScale, recorded_cluster};
 
 /// Noise beyond this is not that of independent ranks.
-const MOST_NOISE: f64 = 0.05;
+pub(super) const MOST_NOISE: f64 = 0.05;
 /// How uncertain the step is when host work was scaled, per unit of the factor's logarithm.
 const HOST_FACTOR_SPREAD: f64 = 0.25;
 
@@ -48,6 +49,8 @@ pub(crate) struct Base<'a> {
     pub(crate) is_same_device: bool,
     /// The model of things that share a device, and what the device asked about offers.
     pub(crate) interference: Option<(Arc<OverlapModel>, DeviceLimits)>,
+    /// Which of the options are from captures.
+    pub(crate) captured: FromCapture,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) warnings: Vec<String>,
 }
@@ -59,7 +62,7 @@ impl<'a> Base<'a> {
         catalogue: &Catalogue,
         options: &PredictOptions,
     ) -> Result<Self> {
-        let Start { mut ranks, sources, mut evidence, mut warnings } = start;
+        let Start { mut ranks, sources, mut evidence, mut warnings, captured, .. } = start;
         let origin = ranks.lead().origin.clone();
         let (recorded_step, replayed) = (ranks.recorded_step(), ranks.replayed);
         let spread = origin.spread();
@@ -70,16 +73,28 @@ impl<'a> Base<'a> {
         describe_base(&origin, fidelity, &mut evidence, &mut warnings);
         let mut step_time = recorded_step;
         if let Some(unprofiled) = options.unprofiled_step {
-            let factor = scale_host(&mut ranks, unprofiled)?;
-            // The longer the profiler made the step, the less is known of where.
-            fidelity = fidelity.min(HOST_FACTOR_SPREAD * factor.ln().abs());
-            evidence.push(Evidence::new(
-                EvidenceKind::Measured,
-                "step without profiler",
-                format!("{unprofiled} as given: host work takes {factor:.2} of its recorded time"),
-                fidelity,
-            ));
-            step_time = unprofiled;
+            let how = FromCapture::how(captured.step);
+            match scale_host(&mut ranks, unprofiled) {
+                Ok(factor) => {
+                    // The longer the profiler made the step, the less is known of where.
+                    fidelity = fidelity.min(HOST_FACTOR_SPREAD * factor.ln().abs());
+                    evidence.push(Evidence::new(
+                        EvidenceKind::Measured,
+                        "step without profiler",
+                        format!(
+                            "{unprofiled} {how}: host work takes {factor:.2} of its recorded time"
+                        ),
+                        fidelity,
+                    ));
+                    step_time = unprofiled;
+                }
+                // Nobody asked for it, so the answer does without.
+                Err(error) if captured.step => {
+                    warnings
+                        .push(format!("the capture's step time is not used: {}", error.message()));
+                }
+                Err(error) => return Err(error),
+            }
         }
         let from = match &options.recorded_on {
             Some(cluster) => Some(cluster.clone()),
@@ -117,7 +132,11 @@ impl<'a> Base<'a> {
             evidence.push(Evidence::new(
                 EvidenceKind::Measured,
                 "spread of a rank's own steps",
-                format!("{:.1} % as given: ranks wait for the latest", spread * 100.0),
+                format!(
+                    "{:.1} % {}: ranks wait for the latest",
+                    spread * 100.0,
+                    FromCapture::how(captured.spread)
+                ),
                 0.0,
             ));
         }
@@ -138,6 +157,7 @@ impl<'a> Base<'a> {
             spread: origin.base_spread().hypot(fidelity).hypot(compute_spread).max(0.005),
             is_same_device: scale.is_none(),
             interference,
+            captured,
             evidence,
             warnings,
         })
@@ -262,7 +282,7 @@ impl<'a> Base<'a> {
                 1 => String::new(),
                 n => format!(" after the last of {n} backward passes (as under no_sync)"),
             };
-            evidence.extend(synchronisation_evidence(self.cluster, lead, options, &when));
+            evidence.extend(synchronisation_evidence(self, lead, options, &when));
         }
         evidence
     }

@@ -1,4 +1,4 @@
-"""What the processes of the distributed tests do. A module of its own, so that they can import it."""
+"""What the processes of the distributed tests do. They import it, so it is no test module."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def _rank(
 def _record(bundle: Path, toy: Any, steps: int = STEPS, **options: Any) -> None:
     from foretrain.capture import capture
 
-    with capture(
-        bundle, model=toy.model, optimizer=toy.optimizer, **SHORT | options
-    ) as recorder:
+    with capture(bundle, model=toy.model, optimizer=toy.optimizer, **SHORT | options) as recorder:
         for batch in recorder.loader(toy.batches(steps)):
             toy.train(batch)
             recorder.step()
@@ -53,8 +51,8 @@ def _record(bundle: Path, toy: Any, steps: int = STEPS, **options: Any) -> None:
 
 def ddp(rank: int, bundle: Path) -> None:
     """DDP with several buckets."""
-    from toy import Toy
     from torch.nn.parallel import DistributedDataParallel
+    from toy import Toy
 
     # 4 KiB: each layer fills a bucket of its own.
     _record(bundle, Toy(512, lambda m: DistributedDataParallel(m, bucket_cap_mb=1 / 256)))
@@ -62,9 +60,9 @@ def ddp(rank: int, bundle: Path) -> None:
 
 def ddp_views(rank: int, bundle: Path) -> None:
     """DDP with settings that all differ from the defaults, and a frozen parameter."""
-    from toy import Toy
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
     from torch.nn.parallel import DistributedDataParallel
+    from toy import Toy
 
     def wrap(model: Any) -> Any:
         model[0].weight.requires_grad = False
@@ -80,8 +78,8 @@ def ddp_views(rank: int, bundle: Path) -> None:
 def ddp_accumulating(rank: int, bundle: Path) -> None:
     """Three micro-batches per step, of which the last one is synchronised."""
     from foretrain.capture import capture
-    from toy import Toy
     from torch.nn.parallel import DistributedDataParallel
+    from toy import Toy
 
     toy = Toy(32, DistributedDataParallel)
     with capture(bundle, model=toy.model, optimizer=toy.optimizer, **SHORT) as recorder:
@@ -97,8 +95,8 @@ def ddp_accumulating(rank: int, bundle: Path) -> None:
 
 def ddp_inside(rank: int, bundle: Path) -> None:
     """The model inside DDP is given instead of the DDP module."""
-    from toy import Toy
     from torch.nn.parallel import DistributedDataParallel
+    from toy import Toy
 
     toy = Toy(32, DistributedDataParallel)
     inner, outer = toy.model.module, toy.model
@@ -113,11 +111,55 @@ def ddp_inside(rank: int, bundle: Path) -> None:
     _record(bundle, Inside())
 
 
+def alone(rank: int, bundle: Path) -> None:
+    """Processes that never synchronise."""
+    from toy import Toy
+
+    _record(bundle, Toy(32))
+
+
+def hugging_face(rank: int, bundle: Path) -> None:
+    """The trainer wraps its model in DDP and does not tell the callback."""
+    import os
+
+    import torch
+    import transformers
+    from foretrain.capture.huggingface import ForetrainCallback
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(16, 1)
+
+        def forward(self, x: Any, labels: Any) -> dict[str, Any]:
+            return {"loss": (self.linear(x)[:, 0] - labels).square().mean()}
+
+    # What a launcher sets.
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="localhost")
+    os.environ["MASTER_PORT"] = "29501"
+    arguments = transformers.TrainingArguments(
+        output_dir=str(bundle.parent / "out"),
+        max_steps=STEPS + 1,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+        ddp_backend="gloo",
+        disable_tqdm=True,
+    )
+    data = [{"x": torch.ones(16), "labels": torch.tensor(3.0)}] * 400
+    transformers.Trainer(
+        model=Net(),
+        args=arguments,
+        train_dataset=data,
+        callbacks=[ForetrainCallback(bundle, **SHORT)],
+    ).train()
+
+
 def fsdp2(rank: int, bundle: Path) -> None:
     """FSDP2 with two units."""
-    from toy import Toy
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
+    from toy import Toy
 
     mesh = init_device_mesh("cpu", (2,))
 
@@ -131,8 +173,8 @@ def fsdp2(rank: int, bundle: Path) -> None:
 def fsdp1(rank: int, bundle: Path) -> None:
     """FSDP1 with two units."""
     import torch
-    from toy import Toy
     from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision
+    from toy import Toy
 
     options: Any = {
         "device_id": torch.device("cpu"),
@@ -149,8 +191,8 @@ def fsdp1(rank: int, bundle: Path) -> None:
 
 def one_fails(rank: int, bundle: Path) -> None:
     """The profiler of rank 1 fails; both train on together."""
-    from toy import Toy
     from torch.nn.parallel import DistributedDataParallel
+    from toy import Toy
 
     if rank == 1:
         from torch import profiler

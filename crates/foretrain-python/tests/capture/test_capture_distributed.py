@@ -23,7 +23,11 @@ pytestmark = pytest.mark.skipif(
 def both(read: Read) -> list[dict[str, Any]]:
     written = [read(rank) for rank in (0, 1)]
     for rank, one in enumerate(written):
-        assert (one["rank"], one["world_size"], one["rank_source"]) == (rank, 2, "torch.distributed")
+        assert (one["rank"], one["world_size"], one["rank_source"]) == (
+            rank,
+            2,
+            "torch.distributed",
+        )
     return written
 
 
@@ -78,9 +82,27 @@ def test_ddp_without_synchronisation(tmp_path: Path, read: Read) -> None:
 def test_the_model_inside_ddp(tmp_path: Path, read: Read) -> None:
     ranks.spawn(ranks.ddp_inside, tmp_path / "bundle")
     for written in both(read):
+        [bucket] = written["parallel"]["ddp"]["buckets"]
+        assert sorted(bucket["parameters"]) == [0, 1, 2, 3, 4, 5]
+        assert written["model"]["parameters"][0]["name"] == "0.weight"
+
+
+def test_several_processes_without_ddp(tmp_path: Path, read: Read) -> None:
+    ranks.spawn(ranks.alone, tmp_path / "bundle")
+    for written in both(read):
         assert written["parallel"]["kind"] == "none"
         [note] = written["notes"]
         assert "pass the wrapped one" in note["message"]
+
+
+def test_hugging_face_under_ddp(tmp_path: Path, read: Read) -> None:
+    pytest.importorskip("transformers", reason="Transformers is not installed")
+    pytest.importorskip("accelerate", reason="Accelerate is not installed")
+    ranks.spawn(ranks.hugging_face, tmp_path / "bundle")
+    for written in both(read):
+        assert written["complete"] and written["notes"] == []
+        [bucket] = written["parallel"]["ddp"]["buckets"]
+        assert sorted(bucket["parameters"]) == [0, 1]
 
 
 def test_fsdp2(tmp_path: Path, read: Read) -> None:

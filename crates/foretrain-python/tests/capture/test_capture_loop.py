@@ -105,7 +105,9 @@ def test_shared_parameters_are_told_once(tmp_path: Path, read: Read) -> None:
 
 def test_accumulation_is_counted(tmp_path: Path, read: Read) -> None:
     toy = Toy()
-    with capture(tmp_path / "bundle", model=toy.model, optimizer=toy.optimizer, **SHORT) as recorder:
+    with capture(
+        tmp_path / "bundle", model=toy.model, optimizer=toy.optimizer, **SHORT
+    ) as recorder:
         for index, batch in enumerate(recorder.loader(toy.batches(3 * STEPS))):
             toy.model(batch).square().mean().backward()
             if index % 3 == 2:
@@ -123,7 +125,9 @@ def test_the_trace_holds_the_profiled_steps(tmp_path: Path, read: Read) -> None:
     files = read()["files"]
     assert files == {"trace": "rank0.trace.json.gz"}
     trace = json.loads(gzip.decompress((tmp_path / "bundle" / files["trace"]).read_bytes()))
-    steps = {e["name"] for e in trace["traceEvents"] if e.get("name", "").startswith("ProfilerStep")}
+    steps = {
+        e["name"] for e in trace["traceEvents"] if e.get("name", "").startswith("ProfilerStep")
+    }
     assert len(steps) == 2
     assert trace["traceName"] == "rank0.trace.json.gz"
     assert str(tmp_path) not in json.dumps(trace)
@@ -274,7 +278,7 @@ def test_loaders_keep_what_they_are(tmp_path: Path) -> None:
         assert len(loader) == 3 and loader.batch_size == 7 and loader.set_epoch(4) == 5
         assert list(loader) == [1, 2, 3] and list(loader) == [1, 2, 3]
         with pytest.raises(AttributeError):
-            loader.nonsense
+            _ = loader.nonsense
     assert list(loader) == [1, 2, 3]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from typing import Any
 
@@ -35,11 +36,21 @@ def describe_parallel(model: Any, notes: Notes) -> dict[str, Any]:
 
 
 def find_ddp(model: Any) -> Any | None:
-    """The DistributedDataParallel around or inside the model."""
+    """The DistributedDataParallel that the model is, holds, or is held by."""
+    import torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel
 
-    found = (module for module in model.modules() if isinstance(module, DistributedDataParallel))
-    return next(found, None)
+    for module in model.modules():
+        if isinstance(module, DistributedDataParallel):
+            return module
+    if not (dist.is_available() and dist.is_initialized()):
+        return None
+    # Training libraries keep the wrapper to themselves. Types are compared and not objects asked:
+    # `isinstance` runs code of lazy objects and proxies.
+    for thing in gc.get_objects():
+        if issubclass(type(thing), DistributedDataParallel) and thing.module is model:
+            return thing
+    return None
 
 
 def _ddp(model: Any, indices: dict[int, int]) -> dict[str, Any] | None:

@@ -21,8 +21,11 @@ class ProfileStage(Stage):
         self.written = False
 
     def enter(self) -> None:
-        from torch import profiler
+        from torch import autograd, profiler
 
+        if autograd._profiler_enabled():  # type: ignore[attr-defined]
+            # Kineto would cancel the other's trace in favour of ours.
+            raise RuntimeError("another profiler is running")
         activities = profiler.supported_activities()  # type: ignore[no-untyped-call]
         self._profiler = profiler.profile(
             activities=activities,

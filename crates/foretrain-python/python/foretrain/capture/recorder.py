@@ -195,7 +195,7 @@ class Recorder:
         """Leaves the stage that is over and enters the next; after the last, ends the capture."""
         if self._stage is not None:
             stage, self._stage = self._stage, None
-            self._guard_leave(stage)
+            stage.leave()
             if stage.name == "timed":
                 self._gather()
         self._current += 1
@@ -206,13 +206,6 @@ class Recorder:
         self._stage = self._stages[self._current]
         self._stage.enter()
 
-    def _guard_leave(self, stage: Stage) -> None:
-        try:
-            stage.leave()
-        except Exception:
-            self._current = len(self._stages)
-            raise
-
     def _gather(self) -> None:
         """Takes down the facts while model and process groups live: right after the timed steps,
         when DDP has its final buckets and nothing has been attached yet."""
@@ -220,9 +213,8 @@ class Recorder:
             self._facts = facts.gather(self._subject, self.notes)
 
     def _fail(self, error: Exception) -> None:
-        name = self._stage.name if self._stage is not None else "capture"
-        if 0 <= self._current < len(self._stages) and self._stage is None:
-            name = self._stages[self._current].name
+        running = 0 <= self._current < len(self._stages)
+        name = self._stages[self._current].name if running else "capture"
         self.notes.warn(name, f"{describe(error)}; the capture ends here, the training goes on")
         self.close()
 
