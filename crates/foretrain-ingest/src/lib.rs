@@ -12,6 +12,7 @@
 //! memory grows with the table, never with the file.
 
 mod budget;
+pub mod capture;
 pub mod chakra;
 pub mod collective_log;
 pub mod execution_trace;

@@ -13,7 +13,9 @@ use crate::options::ReadOptions;
 use crate::read::{
     Progress, keep_wanted, read_timelines, refuse_same_rank, take_timelines, threads, wanted,
 };
-use crate::source::{FileKind, TraceFile, discover};
+use crate::source::captures::Captures;
+use crate::source::discover::discover_bundles;
+use crate::source::{FileKind, TraceFile};
 
 /// What a set of inputs holds, sorted by rank.
 #[derive(Clone, Debug)]
@@ -36,8 +38,8 @@ pub fn load(
     options: &ReadOptions,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<(Loaded, Ledger)> {
-    load_with(inputs, options, progress, |files, ledger| {
-        read_timelines(files, options, progress, ledger)
+    load_with(inputs, options, progress, |files, captures, ledger| {
+        read_timelines(files, captures, options, progress, ledger)
     })
 }
 
@@ -57,8 +59,8 @@ pub fn load_each<T: Send>(
     factor: u64,
     take: &(dyn Fn(Trace, Hold<'_>) -> Result<T> + Sync),
 ) -> Result<(Loaded<T>, Ledger)> {
-    load_with(inputs, options, progress, |files, ledger| {
-        take_timelines(files, options, progress, factor, take, ledger)
+    load_with(inputs, options, progress, |files, captures, ledger| {
+        take_timelines(files, captures, options, progress, factor, take, ledger)
     })
 }
 
@@ -66,12 +68,14 @@ fn load_with<T>(
     inputs: &[PathBuf],
     options: &ReadOptions,
     progress: &(dyn Fn(Progress<'_>) + Sync),
-    timelines: impl FnOnce(Vec<TraceFile>, &mut Ledger) -> Result<Vec<T>>,
+    timelines: impl FnOnce(Vec<TraceFile>, &Captures, &mut Ledger) -> Result<Vec<T>>,
 ) -> Result<(Loaded<T>, Ledger)> {
-    let (files, mut ledger) = discover(inputs)?;
+    let (files, captures, mut ledger) = discover_bundles(inputs)?;
+    let captures = Captures::new(captures)?;
     let loaded = match choose(files, &mut ledger)? {
-        Chosen::Timelines(files) => Loaded::Traces(timelines(files, &mut ledger)?),
+        Chosen::Timelines(files) => Loaded::Traces(timelines(files, &captures, &mut ledger)?),
         Chosen::Graphs(files) => {
+            captures.note_unused(std::iter::empty(), &mut ledger);
             Loaded::Graphs(read_graphs(files, options, progress, &mut ledger)?)
         }
     };

@@ -15,10 +15,11 @@ use crate::gate::{Gate, Hold};
 use crate::kineto;
 use crate::load::{Chosen, choose, only_graphs};
 use crate::options::ReadOptions;
-use crate::source::discover::{is_readable, refusal};
+use crate::source::captures::Captures;
+use crate::source::discover::{discover_bundles, is_readable, refusal};
 use crate::source::rank::{NamedRank, rank_of};
 use crate::source::sniff::SNIFF_BYTES;
-use crate::source::{TraceFile, discover, open, open_bytes, read_up_to, size_of_file, sniff};
+use crate::source::{TraceFile, open, open_bytes, read_up_to, size_of_file, sniff};
 
 /// How far reading has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,17 +68,18 @@ pub fn read_trace_bytes(
 /// rank. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// As [`read_trace`] and [`discover()`]; also if two files claim the same rank, or the rank of
+/// As [`read_trace`] and [`discover()`](crate::discover()); also if two files claim the same rank, or the rank of
 /// one of several files cannot be told.
 pub fn read_ranks(
     inputs: &[PathBuf],
     options: &ReadOptions,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<(Vec<Trace>, Ledger)> {
-    let (files, mut ledger) = discover(inputs)?;
+    let (files, captures, mut ledger) = discover_bundles(inputs)?;
+    let captures = Captures::new(captures)?;
     match choose(files, &mut ledger)? {
         Chosen::Timelines(files) => {
-            Ok((read_timelines(files, options, progress, &mut ledger)?, ledger))
+            Ok((read_timelines(files, &captures, options, progress, &mut ledger)?, ledger))
         }
         Chosen::Graphs(files) => Err(only_graphs(&files)),
     }
@@ -86,6 +88,7 @@ pub fn read_ranks(
 /// Reads profiler traces in parallel and keeps them all.
 pub(crate) fn read_timelines(
     files: Vec<TraceFile>,
+    captures: &Captures,
     options: &ReadOptions,
     progress: &(dyn Fn(Progress<'_>) + Sync),
     ledger: &mut Ledger,
@@ -93,17 +96,19 @@ pub(crate) fn read_timelines(
     let files = wanted_timelines(files, options, progress)?;
     let budget = Budget::new(options, files.len());
     let read = |(index, file): (usize, &TraceFile)| {
-        read_one(file, files.len(), options, &|heap| budget.hold(index, heap), progress)
+        let hold = |heap: u64| budget.hold(index, heap);
+        read_one(file, files.len(), captures, options, &hold, progress)
     };
     let results =
         threads(options)?.install(|| files.par_iter().enumerate().map(read).collect::<Vec<_>>());
-    in_order_of_ranks(results, options, ledger)
+    in_order_of_ranks(results, captures, options, ledger)
 }
 
 /// Reads profiler traces in parallel and keeps of each only what `take` makes of it, which needs
 /// at least `factor` times the memory of the table.
 pub(crate) fn take_timelines<T: Send>(
     files: Vec<TraceFile>,
+    captures: &Captures,
     options: &ReadOptions,
     progress: &(dyn Fn(Progress<'_>) + Sync),
     factor: u64,
@@ -114,10 +119,10 @@ pub(crate) fn take_timelines<T: Send>(
     let gate = Gate::new(options, &files)?;
     let results = gate.run(&threads(options)?, |index, hold| {
         let hold_table = |heap: u64| hold(Bytes::new(heap.saturating_mul(factor)));
-        let read = read_one(&files[index], files.len(), options, &hold_table, progress)?;
+        let read = read_one(&files[index], files.len(), captures, options, &hold_table, progress)?;
         read.map(|trace| take(trace, hold))
     });
-    in_order_of_ranks(results, options, ledger)
+    in_order_of_ranks(results, captures, options, ledger)
 }
 
 /// The files to read, of which progress is told before the first is begun, so that the whole is
@@ -157,6 +162,7 @@ impl<T> ReadRank<T> {
 fn read_one(
     file: &TraceFile,
     files: usize,
+    captures: &Captures,
     options: &ReadOptions,
     hold: &dyn Fn(u64) -> Result<()>,
     progress: &(dyn Fn(Progress<'_>) + Sync),
@@ -165,6 +171,9 @@ fn read_one(
     let mut naming = Ledger::new();
     take_rank(&mut trace, file, files, &mut naming)?;
     let (rank, path) = (trace.meta.rank, trace.meta.path.clone());
+    if options.wants_rank(rank) {
+        trace.meta.capture = captures.beside(&file.path, rank)?;
+    }
     let kept = options.wants_rank(rank).then_some(trace);
     Ok(ReadRank { rank, path, kept, naming, reading })
 }
@@ -172,6 +181,7 @@ fn read_one(
 /// All results are looked at in the order of the files, so the error reported is the first one's.
 fn in_order_of_ranks<T>(
     results: Vec<Result<ReadRank<T>>>,
+    captures: &Captures,
     options: &ReadOptions,
     ledger: &mut Ledger,
 ) -> Result<Vec<T>> {
@@ -181,6 +191,10 @@ fn in_order_of_ranks<T>(
         ledger.merge(&read.naming, None);
         ledger.merge(&read.reading, Some(&read.path));
         ranks.push(read);
+    }
+    if options.ranks.is_none() {
+        let traces = ranks.iter().map(|read| (read.path.as_str(), read.rank));
+        captures.note_unused(traces, ledger);
     }
     keep_wanted(&mut ranks, options, |read| read.rank)?;
     refuse_same_rank(ranks.iter().map(|read| (read.rank, read.path.clone())))?;

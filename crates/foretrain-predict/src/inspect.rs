@@ -6,10 +6,13 @@ mod ranks;
 mod steps;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use foretrain_core::{Bytes, Ledger, Nanos};
-use foretrain_graph::{Job, StepGraph};
+use foretrain_graph::attributes::well_known::GRADIENT_BYTES;
+use foretrain_graph::{Job, NodeId, StepGraph};
 use foretrain_sim::SimOptions;
+use foretrain_trace::Capture;
 use foretrain_trace::Category;
 use foretrain_trace::align::RankOps;
 
@@ -63,6 +66,11 @@ pub struct RankInspection {
     pub breakdown: Option<(usize, Breakdown)>,
     /// Communication.
     pub communication: Communication,
+    /// When the first and the last gradient are ready in that step, after its start; `None` where
+    /// the trace shows no gradients.
+    pub gradients_ready: Option<(Nanos, Nanos)>,
+    /// What the recorder measured beside the trace.
+    pub capture: Option<Arc<Capture>>,
 }
 
 impl RankInspection {
@@ -78,6 +86,8 @@ impl RankInspection {
 
 /// Share of the step above which idling for the host or for input is worth a warning.
 const WORTH_WARNING: f64 = 0.2;
+/// Trace and hooks may differ by this part of the step in how long gradients become ready.
+const GRADIENTS_DISAGREE: f64 = 0.15;
 
 /// What one rank contributes to an inspection. It is small, so that the recording can go before
 /// that of the next rank comes.
@@ -174,6 +184,11 @@ fn inspect_rank(
         *events.entry(category).or_default() += 1;
     }
     let (span, outliers) = device::span(recording);
+    let (breakdown, gradients_ready) =
+        match shown.and_then(|(step, graph)| Some((step, owners(graph)?))) {
+            Some((step, (parts, ready))) => (Some((step, parts)), ready),
+            None => (None, None),
+        };
     RankInspection {
         rank: recording.rank(),
         rank_source: trace.meta.rank_source.clone(),
@@ -184,14 +199,17 @@ fn inspect_rank(
         outliers,
         device_activity: device::activity(recording, span),
         launch_queue_full: recording.typical.queue_was_full,
-        breakdown: shown.and_then(|(step, graph)| Some((step, owners(graph)?))),
+        breakdown,
         communication,
+        gradients_ready,
+        capture: trace.meta.capture.clone(),
         steps,
     }
 }
 
-/// The owners of a recorded step, by the times of its replay.
-fn owners(graph: StepGraph) -> Option<Breakdown> {
+/// The owners of a recorded step and when its first and last gradient are ready, by the times of
+/// its replay.
+fn owners(graph: StepGraph) -> Option<(Breakdown, Option<(Nanos, Nanos)>)> {
     let job = Job::uniform(graph, 1);
     let graph = &job.classes.first()?.graph;
     let timeline = run(&job, &SimOptions::iterations(1), &graph.meta.source).ok()?;
@@ -199,7 +217,33 @@ fn owners(graph: StepGraph) -> Option<Breakdown> {
     let (begin, _) = step_marks(graph)?;
     let from = class.end[class.row(0, begin)];
     let to = from + marked_step(&timeline, 0, graph, 0)?;
-    Some(breakdown(graph, class, from, to, &|_| Nanos::ZERO))
+    let ready = || {
+        let of_gradient = |&id: &NodeId| {
+            graph.node_attributes.get_i64(GRADIENT_BYTES, id.index()).is_some_and(|bytes| bytes > 0)
+        };
+        graph.node_ids().filter(of_gradient).map(|id| class.end[class.row(0, id)] - from)
+    };
+    let range = ready().min().zip(ready().max());
+    Some((breakdown(graph, class, from, to, &|_| Nanos::ZERO), range))
+}
+
+/// How trace and capture disagree about when gradients become ready, if they do much.
+fn gradients_disagree(rank: &RankInspection) -> Option<String> {
+    let capture = rank.capture.as_ref()?;
+    let (total, hooked) = (rank.breakdown.as_ref()?.1.total(), capture.hooked.median()?);
+    // Profiler and hooks lengthen steps differently, so parts of the step are compared.
+    let part = |(first, last): (Nanos, Nanos), step: Nanos| {
+        (last - first).nanos() as f64 / step.nanos().max(1) as f64
+    };
+    let by_trace = part(rank.gradients_ready?, total);
+    let by_capture = part(capture.gradients_ready()?, hooked);
+    ((by_trace - by_capture).abs() > GRADIENTS_DISAGREE).then(|| {
+        format!(
+            "gradients become ready over {:.0} % of the step by the trace and over {:.0} % by the capture's hooks: buckets may be ready at other times than a forecast takes them to be",
+            by_trace * 100.0,
+            by_capture * 100.0
+        )
+    })
 }
 
 fn rank_warnings(rank: &RankInspection) -> Vec<String> {
@@ -222,6 +266,7 @@ fn rank_warnings(rank: &RankInspection) -> Vec<String> {
     if rank.outliers > 0 {
         warnings.push(format!("{name}: total span {}", rank.span_text()));
     }
+    warnings.extend(gradients_disagree(rank).map(|what| format!("{name}: {what}")));
     let unknown = rank.communication.unclassified.len();
     if unknown > 0 {
         warnings

@@ -1,6 +1,7 @@
 //! From a recorded step to its time on another cluster at another size.
 
 pub(crate) mod base;
+mod captured;
 mod contention;
 mod copies;
 pub(crate) mod cost;
@@ -29,12 +30,14 @@ use foretrain_graph::StepGraph;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::BucketCaps;
 use foretrain_rewrite::strategy::Strategy;
+use foretrain_trace::Capture;
 
 use crate::answer::Prediction;
 use crate::recording::Recording;
 use crate::roles::GivenRole;
 
 use base::Base;
+use captured::FromCapture;
 pub use copies::BucketCopies;
 use given::{warn_about_roles, warn_about_unused};
 pub(crate) use layout::Layout;
@@ -42,7 +45,7 @@ use notes::warn_about_answer;
 pub(crate) use origin::Origin;
 pub(crate) use ranks::Ranks;
 
-/// What to predict.
+/// What to predict. What is left open is taken from the recordings' captures, where there are any.
 #[derive(Clone, Debug, Default)]
 pub struct PredictOptions {
     /// Cluster the trace was recorded on; deduced from the device name if `None`.
@@ -117,6 +120,9 @@ pub(crate) struct Start {
     sources: Vec<String>,
     evidence: Vec<Evidence>,
     warnings: Vec<String>,
+    /// Of the ranks that have one, in order.
+    captures: Vec<Arc<Capture>>,
+    captured: FromCapture,
 }
 
 impl Start {
@@ -125,7 +131,9 @@ impl Start {
         let ranks = Ranks::of_recordings(recordings, roles, &mut evidence, &mut warnings)?;
         warn_about_roles(&ranks, roles, &mut warnings);
         let sources = recordings.iter().map(|r| r.trace.meta.path.clone()).collect();
-        Ok(Self { ranks, sources, evidence, warnings })
+        let captures = recordings.iter().filter_map(|r| r.trace.meta.capture.clone()).collect();
+        let captured = FromCapture::default();
+        Ok(Self { ranks, sources, evidence, warnings, captures, captured })
     }
 
     pub(crate) fn of_graphs(graphs: &[StepGraph], roles: &[GivenRole]) -> Result<Self> {
@@ -133,16 +141,18 @@ impl Start {
         let ranks = Ranks::of_graphs(graphs, roles, &mut evidence, &mut warnings)?;
         warn_about_roles(&ranks, roles, &mut warnings);
         let sources = graphs.iter().map(|graph| graph.meta.source.clone()).collect();
-        Ok(Self { ranks, sources, evidence, warnings })
+        let (captures, captured) = (Vec::new(), FromCapture::default());
+        Ok(Self { ranks, sources, evidence, warnings, captures, captured })
     }
 }
 
 fn predict_ranks(
-    start: Start,
+    mut start: Start,
     cluster: &Cluster,
     catalogue: &Catalogue,
-    options: &PredictOptions,
+    given: &PredictOptions,
 ) -> Result<Prediction> {
+    let options = &start.complete(given);
     let base = Base::new(start, cluster, catalogue, options)?;
     let lead = base.ranks.lead();
     let (replica_size, world_size) = (lead.layout.replica_size, lead.layout.world_size);
@@ -172,7 +182,7 @@ fn predict_ranks(
     warnings.extend(notes.into_iter().map(|note| format!("strategy: {note}")));
     base.warn_about_synchronisation(&sizes, &mut warnings);
     warn_about_answer(&sizes, &mut warnings);
-    warn_about_unused(&base.ranks, cluster, options, &mut warnings);
+    warn_about_unused(&base.ranks, cluster, given, &mut warnings);
     let mut evidence = base.evidence.clone();
     evidence.extend(base.collective_evidence(options));
     evidence.sort_by_key(|line| line.kind);

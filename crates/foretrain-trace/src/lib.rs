@@ -9,12 +9,14 @@
 
 pub mod align;
 pub mod build;
+pub mod capture;
 pub mod category;
 pub mod collectives;
 pub mod index;
 pub mod steps;
 pub mod table;
 
+pub use capture::Capture;
 pub use category::Category;
 pub use table::{
     CommArgs, CopyArgs, DeviceInfo, Flow, LaunchArgs, ProcessGroup, SyncArgs, Trace, TraceMeta,

@@ -3,9 +3,12 @@
 //! Constraints: about 50 bytes per event whatever the event's JSON held; every string interned;
 //! arguments that only few events have live in side tables keyed by row, sorted by row.
 
+use std::sync::Arc;
+
 use foretrain_core::{NameId, Names, Nanos, define_id};
 use serde::{Deserialize, Serialize};
 
+use crate::capture::Capture;
 use crate::category::Category;
 
 define_id!(
@@ -82,6 +85,8 @@ pub struct TraceMeta {
     pub has_shapes: bool,
     /// Whether the file broke off before its end.
     pub truncated: bool,
+    /// What the recorder that wrote the trace measured beside it, if it is there.
+    pub capture: Option<Arc<Capture>>,
 }
 
 /// Collective arguments of one event: a device kernel's, or those of `record_param_comms`.

@@ -37,14 +37,25 @@ pub struct TraceFile {
 /// # Errors
 /// If nothing is found, a named file is not readable or is no trace, or a pattern is malformed.
 pub fn discover(inputs: &[PathBuf]) -> Result<(Vec<TraceFile>, Ledger)> {
+    discover_bundles(inputs).map(|(files, _, ledger)| (files, ledger))
+}
+
+/// As [`discover`], and the captures that lie among the traces.
+///
+/// # Errors
+/// As [`discover`]; also if captures are all that there is.
+pub(crate) fn discover_bundles(
+    inputs: &[PathBuf],
+) -> Result<(Vec<TraceFile>, Vec<TraceFile>, Ledger)> {
     let mut ledger = Ledger::new();
     let mut found: BTreeMap<PathBuf, bool> = BTreeMap::new();
     for input in inputs {
         expand(input, &mut found, &mut ledger)?;
     }
-    let mut files = Vec::new();
+    let (mut files, mut captures) = (Vec::new(), Vec::new());
     for (path, named) in found {
         match examine(&path) {
+            Ok(file) if file.kind == FileKind::Capture => captures.push(file),
             Ok(file) if is_readable(&file.kind) => files.push(TraceFile { named, ..file }),
             Ok(file) if named => return Err(refusal(&file.kind, &path)),
             Err(error) if named => return Err(error),
@@ -53,10 +64,13 @@ pub fn discover(inputs: &[PathBuf]) -> Result<(Vec<TraceFile>, Ledger)> {
         }
     }
     if files.is_empty() {
-        return Err(nothing_found(inputs, &ledger));
+        return Err(match captures.first() {
+            Some(capture) => captures_alone(capture),
+            None => nothing_found(inputs, &ledger),
+        });
     }
     ranks_from_siblings(&mut files);
-    Ok((files, ledger))
+    Ok((files, captures, ledger))
 }
 
 /// What each file among files, directories and patterns is, in order of their paths, told as the
@@ -90,6 +104,14 @@ pub(crate) fn is_readable(kind: &FileKind) -> bool {
     *kind == FileKind::Kineto || kind.is_graph()
 }
 
+/// The error where the recorder's own files are all that there is.
+fn captures_alone(capture: &TraceFile) -> InputError {
+    InputError::new("a capture without a profiler trace: it says how long steps take, not why")
+        .in_file(&capture.path)
+        .hint("name the bundle's directory; its traces are called rank0.trace.json.gz and so on")
+        .hint("if there are none, the training ended before the profiled steps: see \"missing\" and \"notes\" in the capture")
+}
+
 /// The error where directories hold no trace: whether they are empty, or what was there.
 fn nothing_found(inputs: &[PathBuf], ledger: &Ledger) -> InputError {
     let places: Vec<String> = inputs.iter().map(|p| p.display().to_string()).collect();
@@ -118,6 +140,7 @@ pub(crate) fn refusal(kind: &FileKind, path: &Path) -> InputError {
         FileKind::ForeignTimeline { .. } => {
             error.hint("record one with torch.profiler and export_chrome_trace")
         }
+        FileKind::Capture => error.hint("name the directory that it and its trace lie in"),
         FileKind::CollectiveLog => error.hint("`foretrain inspect` shows such logs on their own"),
         _ => error.hint("expected JSON with \"traceEvents\", plain or packed by gzip or zstd"),
     }

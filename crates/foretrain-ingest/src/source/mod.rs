@@ -1,5 +1,6 @@
 //! Opening files: decompression by magic number, discovery, recognition, ranks from names.
 
+pub(crate) mod captures;
 pub mod discover;
 mod inflate;
 pub mod rank;

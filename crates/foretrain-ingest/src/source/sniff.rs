@@ -17,6 +17,8 @@ pub enum FileKind {
     Chakra,
     /// A step graph that Foretrain saved.
     StepGraph,
+    /// What `foretrain.capture` measured beside a trace.
+    Capture,
     /// What a collective benchmark printed: a text, CSV or JSON table.
     CollectiveLog,
     /// A timeline or profile of another tool.
@@ -44,6 +46,7 @@ impl FileKind {
             Self::ExecutionTrace => "a PyTorch execution trace",
             Self::Chakra => "a Chakra execution trace",
             Self::StepGraph => "a saved step graph",
+            Self::Capture => "a capture of foretrain.capture",
             Self::CollectiveLog => "the log of a collective benchmark",
             Self::ForeignTimeline { what } => what,
             Self::NotATrace { why } => why,
@@ -164,6 +167,9 @@ fn sniff_json(text: &[u8]) -> FileKind {
     let _ = Document::new(text, Limits::default()).walk(&mut survey);
     let keys = top_level_keys(text);
     let has = |key: &str| keys.iter().any(|k| k == key) || survey.members.iter().any(|k| k == key);
+    if has("foretrain_capture") {
+        return FileKind::Capture;
+    }
     if has("traceEvents") || (text.starts_with(b"[") && survey.with_phase > 0) {
         return sniff_timeline(&survey, &has);
     }
@@ -283,6 +289,7 @@ mod tests {
             ("\x07\x0a\x050.0.4", "x.bin", FileKind::Chakra),
             (r#"{"workload_graph": [{"Id": 1"#, "a", FileKind::Chakra),
             (r#"{"traceEvents": []}"#, "a", FileKind::Kineto),
+            (r#"{"foretrain_capture": 1, "rank": 0, "wor"#, "a", FileKind::Capture),
             ("PAR1PAR1\x15\x04", "a", FileKind::StepGraph),
         ] {
             assert_eq!(sniff(text.as_bytes(), name), want, "{text}");

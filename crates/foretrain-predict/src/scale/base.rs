@@ -9,6 +9,7 @@ use foretrain_cost::own::OwnCosts;
 use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
+use super::captured::FromCapture;
 use super::cost::Machines;
 use super::links::{Transfer, alone};
 use super::noise::Noise;
@@ -28,7 +29,7 @@ use crate::devices::{ComputeScale, recorded_cluster};
 use crate::own;
 
 /// Noise beyond this is not that of independent ranks.
-const MOST_NOISE: f64 = 0.05;
+pub(super) const MOST_NOISE: f64 = 0.05;
 /// How uncertain the step is when host work was scaled, per unit of the factor's logarithm.
 const HOST_FACTOR_SPREAD: f64 = 0.25;
 
@@ -52,6 +53,8 @@ pub(crate) struct Base<'a> {
     pub(crate) interference: Option<(Arc<OverlapModel>, DeviceLimits)>,
     /// Times that the user knows better.
     pub(crate) costs: Option<Arc<dyn OwnCosts>>,
+    /// Which of the options are from captures.
+    pub(crate) captured: FromCapture,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) warnings: Vec<String>,
 }
@@ -63,7 +66,7 @@ impl<'a> Base<'a> {
         catalogue: &Catalogue,
         options: &PredictOptions,
     ) -> Result<Self> {
-        let Start { mut ranks, sources, mut evidence, mut warnings } = start;
+        let Start { mut ranks, sources, mut evidence, mut warnings, captured, .. } = start;
         let origin = ranks.lead().origin.clone();
         let (recorded_step, replayed) = (ranks.recorded_step(), ranks.replayed);
         let spread = origin.spread();
@@ -74,16 +77,28 @@ impl<'a> Base<'a> {
         describe_base(&origin, fidelity, &mut evidence, &mut warnings);
         let mut step_time = recorded_step;
         if let Some(unprofiled) = options.unprofiled_step {
-            let factor = scale_host(&mut ranks, unprofiled)?;
-            // The longer the profiler made the step, the less is known of where.
-            fidelity = fidelity.min(HOST_FACTOR_SPREAD * factor.ln().abs());
-            evidence.push(Evidence::new(
-                EvidenceKind::Measured,
-                "step without profiler",
-                format!("{unprofiled} as given: host work takes {factor:.2} of its recorded time"),
-                fidelity,
-            ));
-            step_time = unprofiled;
+            let how = FromCapture::how(captured.step);
+            match scale_host(&mut ranks, unprofiled) {
+                Ok(factor) => {
+                    // The longer the profiler made the step, the less is known of where.
+                    fidelity = fidelity.min(HOST_FACTOR_SPREAD * factor.ln().abs());
+                    evidence.push(Evidence::new(
+                        EvidenceKind::Measured,
+                        "step without profiler",
+                        format!(
+                            "{unprofiled} {how}: host work takes {factor:.2} of its recorded time"
+                        ),
+                        fidelity,
+                    ));
+                    step_time = unprofiled;
+                }
+                // Nobody asked for it, so the answer does without.
+                Err(error) if captured.step => {
+                    warnings
+                        .push(format!("the capture's step time is not used: {}", error.message()));
+                }
+                Err(error) => return Err(error),
+            }
         }
         let from = match &options.recorded_on {
             Some(cluster) => Some(cluster.clone()),
@@ -127,7 +142,11 @@ impl<'a> Base<'a> {
             evidence.push(Evidence::new(
                 EvidenceKind::Measured,
                 "spread of a rank's own steps",
-                format!("{:.1} % as given: ranks wait for the latest", spread * 100.0),
+                format!(
+                    "{:.1} % {}: ranks wait for the latest",
+                    spread * 100.0,
+                    FromCapture::how(captured.spread)
+                ),
                 0.0,
             ));
         }
@@ -149,6 +168,7 @@ impl<'a> Base<'a> {
             is_same_device: scale.is_none(),
             interference,
             costs: options.costs.clone(),
+            captured,
             evidence,
             warnings,
         })
@@ -274,7 +294,7 @@ impl<'a> Base<'a> {
                 1 => String::new(),
                 n => format!(" after the last of {n} backward passes (as under no_sync)"),
             };
-            evidence.extend(synchronisation_evidence(self.cluster, lead, options, &when));
+            evidence.extend(synchronisation_evidence(self, lead, options, &when));
         }
         evidence
     }

@@ -31,13 +31,15 @@ impl BucketCopies {
         (rate.get() > 0.0).then_some(rate)
     }
 
-    /// What to tell of it.
-    pub(super) fn evidence(self, cluster: &Cluster) -> Evidence {
+    /// What to tell of it, and `how` it is known.
+    pub(super) fn evidence(self, cluster: &Cluster, how: &str) -> Evidence {
         const WHAT: &str = "copies into gradient buckets and back";
         match (self, self.rate(cluster)) {
-            (Self::None, _) => Evidence::new(EvidenceKind::Measured, WHAT, "none, as given", 0.0),
+            (Self::None, _) => {
+                Evidence::new(EvidenceKind::Measured, WHAT, format!("none, {how}"), 0.0)
+            }
             (Self::At(rate), _) => {
-                Evidence::new(EvidenceKind::Measured, WHAT, format!("{rate} as given"), 0.1)
+                Evidence::new(EvidenceKind::Measured, WHAT, format!("{rate} {how}"), 0.1)
             }
             (Self::Memory, Some(rate)) => Evidence::new(
                 EvidenceKind::Inferred,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use foretrain_core::{Evidence, EvidenceKind, Nanos};
 use foretrain_graph::StepGraph;
-use foretrain_hardware::Cluster;
 use foretrain_rewrite::{CollectiveNode, collectives};
 
 use super::PredictOptions;
+use super::base::Base;
+use super::captured::FromCapture;
 use super::contention::contention_evidence;
 use super::layout::Layout;
 use super::origin::{ONE_STEP_SPREAD, Origin};
@@ -135,11 +136,12 @@ pub(crate) fn warn_about_answer(sizes: &[SizePrediction], warnings: &mut Vec<Str
 
 /// What built gradient synchronisation rests on.
 pub(super) fn synchronisation_evidence(
-    cluster: &Cluster,
+    base: &Base<'_>,
     lead: &Class,
     options: &PredictOptions,
     when: &str,
 ) -> Vec<Evidence> {
+    let (cluster, captured) = (base.cluster, base.captured);
     const WHAT: &str = "gradient synchronisation";
     let (times, spread) = match &cluster.collectives {
         Some(_) => ("times from the cluster's calibration", 0.1),
@@ -151,7 +153,10 @@ pub(super) fn synchronisation_evidence(
             let what = format!("DDP buckets in ready order{when}, all-reduce {times}");
             evidence.push(Evidence::new(EvidenceKind::Assumed, WHAT, what, spread));
             if let Some(bytes) = options.buffer_bytes {
-                let what = format!("{bytes} as given, before every forward pass");
+                let what = format!(
+                    "{bytes} {}, before every forward pass",
+                    FromCapture::how(captured.buffers)
+                );
                 let broadcast = "broadcast of buffers";
                 evidence.push(Evidence::new(EvidenceKind::Measured, broadcast, what, 0.0));
             }
@@ -173,7 +178,7 @@ pub(super) fn synchronisation_evidence(
             }
         }
     }
-    evidence.push(options.bucket_copies.evidence(cluster));
+    evidence.push(options.bucket_copies.evidence(cluster, FromCapture::how(captured.copies)));
     evidence.extend(contention_evidence(cluster, options.cores));
     evidence
 }

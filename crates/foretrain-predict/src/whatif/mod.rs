@@ -101,13 +101,13 @@ pub(crate) fn what_if_graphs_watched(
 }
 
 fn answer(
-    start: Start,
+    mut start: Start,
     catalogue: &Catalogue,
     options: &WhatIfOptions,
     watch: Watch<'_>,
 ) -> Result<WhatIf> {
     let mut catalogue = catalogue.clone();
-    let mut predict = options.predict.clone();
+    let mut predict = start.complete(&options.predict);
     let cluster = machine(&start, &catalogue, options, &mut predict)?;
     let setting = Setting {
         gpus: options.gpus.unwrap_or(start.ranks.lead().origin.world_size),

@@ -9,6 +9,7 @@ use foretrain_trace::align::Spread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::capture::CaptureReport;
 use super::common::{LedgerReport, finite};
 use super::predict::OwnerReport;
 
@@ -80,6 +81,8 @@ pub struct RankReport {
     pub collective_time_share_sized: f64,
     /// Kernels that look like communication of an unknown kind.
     pub unclassified: Vec<UnclassifiedReport>,
+    /// What the recorder measured beside the trace; `null` without a capture.
+    pub capture: Option<CaptureReport>,
 }
 
 /// One recorded step.
@@ -270,6 +273,7 @@ impl From<&RankInspection> for RankReport {
             collective_sized: communication.bytes_known.0,
             collective_time_share_sized: finite(communication.time_share_known),
             unclassified: unclassified.collect(),
+            capture: rank.capture.as_deref().map(Into::into),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! number grows when a field changes its meaning or goes away, not when one is added.
 
 mod calibrate;
+mod capture;
 mod collective_log;
 mod collectives;
 mod common;
@@ -32,6 +33,10 @@ pub use calibrate::{
     CalibrateCollectivesReport, CalibrateConstantReport, CalibrateFindingReport,
     CalibrateIntervalReport, CalibrateLeftOutReport, CalibrateLibraryReport, CalibratePointReport,
     CalibrateResidualReport, CalibrateRunReport, CalibrateSweepReport, CalibrateTrustReport,
+};
+pub use capture::{
+    CaptureReport, CapturedEnvironmentReport, CapturedLayoutReport, CapturedMemoryReport,
+    CapturedStepsReport, MomentsReport,
 };
 pub use collective_log::{
     CollectiveLogReport, CollectiveRowReport, CollectiveRunReport, TimingReport,

@@ -3,6 +3,7 @@
 use foretrain_core::{Bandwidth, Bytes, Nanos};
 
 use super::TextStyle;
+use super::capture::captures;
 use super::ledger::{ledger, warnings};
 use super::sheet::Sheet;
 use super::table::{Side, Table};
@@ -14,7 +15,7 @@ use crate::json::{
 /// Steps listed one by one; the rest is summed up.
 const STEPS: usize = 12;
 /// Ranks listed side by side.
-const SIDE_BY_SIDE: usize = 4;
+pub(super) const SIDE_BY_SIDE: usize = 4;
 /// Ranks listed one by one.
 const RANKS: usize = 16;
 /// Ranks whose collectives are listed.
@@ -28,6 +29,7 @@ pub fn inspect(report: &InspectReport, style: TextStyle) -> String {
     ranks(report, &mut sheet);
     steps(report, &mut sheet);
     breakdown(report, &mut sheet);
+    captures(report, &mut sheet);
     for rank in report.ranks.iter().take(COLLECTIVE_RANKS) {
         collectives(rank, &mut sheet);
     }

@@ -4,6 +4,7 @@
 //! loses nothing.
 
 mod calibrate;
+mod capture;
 mod collective_log;
 mod collectives;
 mod estimate;
