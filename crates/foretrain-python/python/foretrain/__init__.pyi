@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import capture as capture
 from . import distributed as distributed
 from . import plugins as plugins
 from ._answer import Answer as Answer
@@ -20,6 +19,7 @@ from ._job import Job as Job
 from ._job import StepGraph as StepGraph
 from ._job import load as load
 from ._verbs import ask as ask
+from .capture import capture as capture
 
 __version__: str
 
