@@ -88,6 +88,8 @@ impl RankInspection {
 const WORTH_WARNING: f64 = 0.2;
 /// Trace and hooks may differ by this part of the step in how long gradients become ready.
 const GRADIENTS_DISAGREE: f64 = 0.15;
+/// Steps whose relative deviation is larger are not compared part by part.
+const MOST_SPREAD: f64 = 0.1;
 
 /// What one rank contributes to an inspection. It is small, so that the recording can go before
 /// that of the next rank comes.
@@ -231,6 +233,10 @@ fn owners(graph: StepGraph) -> Option<(Breakdown, Option<(Nanos, Nanos)>)> {
 fn gradients_disagree(rank: &RankInspection) -> Option<String> {
     let capture = rank.capture.as_ref()?;
     let (total, hooked) = (rank.breakdown.as_ref()?.1.total(), capture.hooked.median()?);
+    // Where steps differ by more, so do their parts, and the traced step is a single one.
+    if capture.unprofiled.spread()? > MOST_SPREAD {
+        return None;
+    }
     // Profiler and hooks lengthen steps differently, so parts of the step are compared.
     let part = |(first, last): (Nanos, Nanos), step: Nanos| {
         (last - first).nanos() as f64 / step.nanos().max(1) as f64

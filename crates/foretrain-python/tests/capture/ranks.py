@@ -144,6 +144,8 @@ def hugging_face(rank: int, bundle: Path) -> None:
         report_to=[],
         use_cpu=True,
         ddp_backend="gloo",
+        # Otherwise DDP never rebuilds its buckets, and does not tell what is in them.
+        ddp_find_unused_parameters=False,
         disable_tqdm=True,
     )
     data = [{"x": torch.ones(16), "labels": torch.tensor(3.0)}] * 400

@@ -131,10 +131,23 @@ def test_the_trace_holds_the_profiled_steps(tmp_path: Path, read: Read) -> None:
     assert len(steps) == 2
     assert trace["traceName"] == "rank0.trace.json.gz"
     assert str(tmp_path) not in json.dumps(trace)
+    assert trace["host_name"] == read()["environment"]["machine"]["host"]
     assert sorted(p.name for p in (tmp_path / "bundle").iterdir()) == [
         "rank0.capture.json",
         "rank0.trace.json.gz",
     ]
+
+
+@pytest.mark.parametrize("hostname", ["plain", "omit"])
+def test_machines_are_named_as_asked(tmp_path: Path, read: Read, hostname: str) -> None:
+    import socket
+
+    record(Toy(), tmp_path, STEPS, hostname=hostname)
+    packed = (tmp_path / "bundle" / "rank0.trace.json.gz").read_bytes()
+    name = json.loads(gzip.decompress(packed))["host_name"]
+    told = read()["environment"]["machine"].get("host")
+    plain = socket.gethostname()
+    assert (name, told) == ((plain, plain) if hostname == "plain" else ("", None))
 
 
 def test_the_execution_trace_is_whole(tmp_path: Path, read: Read) -> None:

@@ -6,10 +6,13 @@ import contextlib
 import gzip
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+
+_HOST = re.compile(rb'("host_name":\s*)"(?:[^"\\]|\\.)*"')
 
 
 class CaptureError(RuntimeError):
@@ -19,9 +22,11 @@ class CaptureError(RuntimeError):
 class Bundle:
     """The files of one rank in a directory that ranks may share."""
 
-    def __init__(self, directory: Path, rank: int) -> None:
+    def __init__(self, directory: Path, rank: int, host: str | None = None) -> None:
+        """`host` stands in traces in place of the machine's name; None leaves that there."""
         self.directory = directory
         self.rank = rank
+        self.host = host
 
     @property
     def capture(self) -> Path:
@@ -72,8 +77,8 @@ class Bundle:
     def pack(self, plain: Path, packed: Path) -> None:
         """Packs a JSON file and removes the plain one.
 
-        The profiler writes the name of its file into it. That path says where somebody keeps their
-        files, so it is shortened to the packed file's name.
+        The profiler writes the names of its file and of the machine into it. The path says where
+        somebody keeps their files, so it is shortened to the packed file's name.
         """
         path = json.dumps(str(plain)).encode()[1:-1]
         name = packed.name.encode()
@@ -84,7 +89,11 @@ class Bundle:
                 gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=5) as packing,
             ):
                 for line in source:
-                    packing.write(line.replace(path, name) if path in line else line)
+                    if path in line:
+                        line = line.replace(path, name)
+                    if self.host is not None and b'"host_name"' in line:
+                        line = _HOST.sub(b'\\1"' + self.host.encode() + b'"', line)
+                    packing.write(line)
         finally:
             plain.unlink(missing_ok=True)
 

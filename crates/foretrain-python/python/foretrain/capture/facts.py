@@ -105,7 +105,7 @@ def document(
 
 def move(bundle: Bundle, rank: int, overwrite: bool) -> Bundle:
     """The files under another rank's names."""
-    moved = Bundle(bundle.directory, rank)
+    moved = Bundle(bundle.directory, rank, bundle.host)
     moved.refuse_second(overwrite)
     for old, new in ((bundle.trace, moved.trace), (bundle.execution, moved.execution)):
         if old.exists():

@@ -24,11 +24,17 @@ def describe_machine(hostname: str) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
-    if hostname == "plain":
-        described["host"] = socket.gethostname()
-    elif hostname == "hash":
-        described["host"] = hashed_host()
+    host = socket.gethostname() if hostname == "plain" else host_for(hostname)
+    if host:
+        described["host"] = host
     return described
+
+
+def host_for(hostname: str) -> str | None:
+    """What stands in files in place of the machine's name; None if that may stand there."""
+    if hostname == "plain":
+        return None
+    return hashed_host() if hostname == "hash" else ""
 
 
 def hashed_host() -> str:

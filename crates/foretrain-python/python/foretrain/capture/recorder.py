@@ -20,6 +20,7 @@ from .bundle import Bundle, CaptureError
 from .clock import device_clock, device_type_of
 from .gradients import GradientStage
 from .loader import TimedLoader, samples_in
+from .machine import host_for
 from .notes import Notes, describe
 from .profiling import ExecutionStage, ProfileStage
 from .ranks import Place, place
@@ -170,7 +171,7 @@ class Recorder:
 
     def _begin(self, subject: Subject) -> None:
         self._place = place()
-        bundle = Bundle(subject.directory, self._place.rank)
+        bundle = Bundle(subject.directory, self._place.rank, host_for(subject.hostname))
         bundle.prepare(subject.overwrite)
         self._bundle = bundle
         self._stages = self._plan(subject, bundle)
