@@ -11,8 +11,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-#: Commands that emulation calls: iproute2 and util-linux.
-COMMANDS = ("ip", "tc", "unshare", "nsenter")
+#: Commands that emulation calls: iproute2, util-linux and procps.
+COMMANDS = ("ip", "tc", "unshare", "nsenter", "sysctl")
 _PR_SET_PDEATHSIG = 1
 _SYS_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _INSIDE = "FORETRAIN_EMULATE_INSIDE"
@@ -40,7 +40,7 @@ def why_not() -> str | None:
         return f"network namespaces are Linux's, and this is {sys.platform}"
     missing = [name for name in COMMANDS if not shutil.which(name)]
     if missing:
-        return f"{missing[0]} is not installed (packages iproute2 and util-linux)"
+        return f"{missing[0]} is not installed (packages iproute2, util-linux and procps)"
     try:
         probe = subprocess.run(
             [*_unshare(), "ip", "link", "add", "probe", "type", "bridge"],
