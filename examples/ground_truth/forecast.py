@@ -89,7 +89,7 @@ def calibrate(foretrain: str, out: Path, rate: int) -> tuple[Path, Path]:
     table = out / f"comm-{rate}.csv"
     merge(sorted((out / f"comm-{rate}").glob("*/comm.csv")), table)
     command = [foretrain, "calibrate", "collectives", str(table), "--on", "emulated"]
-    _call([*command, "--hardware", str(hardware), "-o", str(cluster)])
+    _call([*command, "--hardware", str(hardware), "-o", str(cluster), "--force"])
     return hardware, cluster
 
 

@@ -68,7 +68,7 @@ def _collectives(emulation: Emulation, out: Path, rates: Sequence[int], number: 
         say(f"  collectives of two workers at {rate} Mbit/s")
         emulation.limit(rate * 1e6)
         command = [sys.executable, "-m", "foretrain.capture.comm", "--tables", "comm"]
-        command += ["--ops", "all_reduce,broadcast", "--sizes", "1K..4M", "--budget", "15s"]
+        command += ["--ops", "all_reduce,broadcast", "--sizes", "1K..4M", "--budget", "8s"]
         command += ["--out", str(out / f"comm-{rate}" / str(number)), "--overwrite", "--quiet"]
         _run(emulation, out, command, 2, alone=False)
 
