@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from .arguments import Arguments, parse
 from .group import SweepError, World
+from .interference import measure as measure_interference
 from .launch import end_with_parent, is_rank, run_ranks
+from .primitives import measure as measure_primitives
 from .quantities import parse_sizes
 from .sweep import COLUMNS, Plan, sweep
 from .table import Table
@@ -34,7 +37,7 @@ def main() -> int:
         return _fail(f"{error.strerror or error} ({error.filename or 'while measuring'})", 2)
     except RuntimeError as error:
         who = os.environ.get("RANK", "?")
-        return _fail(f"rank {who} lost the others: {str(error).splitlines()[0]}", 1)
+        return _fail(f"rank {who} cannot go on: {str(error).splitlines()[0]}", 1)
     except KeyboardInterrupt:
         return 130
 
@@ -51,6 +54,8 @@ def _rank(asked: Arguments) -> int:
         plan.progress = None
     if "comm" in asked.tables:
         _collectives(world, plan, asked)
+    if isinstance(world, TorchWorld):
+        _beside(world, plan, asked)
     world.barrier()
     world.close()
     return 0
@@ -75,6 +80,23 @@ def _collectives(world: World, plan: Plan, asked: Arguments) -> None:
     if not points:
         raise SweepError("nothing was measured: --ranks names no group that these ranks can form")
     print(f"{points} points in {path}", file=sys.stderr)
+
+
+def _beside(world: TorchWorld, plan: Plan, asked: Arguments) -> None:
+    """The tables beside the collectives, each in a third of their time."""
+    less = replace(plan, budget=plan.budget / 3.0)
+    if "primitives" in asked.tables and world.rank == 0:
+        measure_primitives(
+            world.torch,
+            world.place,
+            plan.sizes,
+            less.budget,
+            asked.out,
+            about(world),
+            asked.overwrite,
+        )
+    if "interference" in asked.tables and world.size > 1:
+        measure_interference(world, less, asked.out, about(world), asked.overwrite)
 
 
 def about(world: World) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-Call = Callable[[], None]
+#: Something to time; what it returns is of no interest.
+Call = Callable[[], object]
 
 #: Operations of a sweep, in the order in which they are measured. ``sendrecv`` is a ping-pong,
 #: timed one way; ``send`` streams one way without answers.

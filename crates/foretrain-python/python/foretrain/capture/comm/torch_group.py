@@ -18,9 +18,10 @@ class TorchGroup:
     """Some ranks of :class:`TorchWorld`; control messages go over the processor's library."""
 
     def __init__(self, torch: Any, device: Any, handle: Any, ranks: Sequence[int]) -> None:
-        self._torch = torch
+        self.torch = torch
+        #: Where buffers are.
+        self.place = device
         self._dist = torch.distributed
-        self._device = device
         self._handle = handle
         self._ranks = list(ranks)
         self.rank = self._ranks.index(self._dist.get_rank())
@@ -28,19 +29,19 @@ class TorchGroup:
 
     def barrier(self) -> None:
         """Waits for everybody, and for the device to be done."""
-        if self._device.type == "cuda":
-            self._torch.cuda.synchronize()
-        self._dist.all_reduce(self._torch.zeros(1), group=self._handle)
+        if self.place.type == "cuda":
+            self.torch.cuda.synchronize()
+        self._dist.all_reduce(self.torch.zeros(1), group=self._handle)
 
     def agree(self, value: float) -> float:
         """The first rank's value."""
-        tensor = self._torch.tensor([value], dtype=self._torch.float64)
+        tensor = self.torch.tensor([value], dtype=self.torch.float64)
         self._dist.broadcast(tensor, self._ranks[0], group=self._handle)
         return float(tensor[0])
 
     def greatest(self, values: Sequence[float]) -> list[float]:
         """The largest value over the ranks, place by place."""
-        tensor = self._torch.tensor(list(values), dtype=self._torch.float64)
+        tensor = self.torch.tensor(list(values), dtype=self.torch.float64)
         self._dist.all_reduce(tensor, op=self._dist.ReduceOp.MAX, group=self._handle)
         return [float(value) for value in tensor]
 
@@ -69,7 +70,7 @@ class TorchGroup:
 
     def _buffer(self, elements: int) -> Any:
         # Pages that were never written to may all be one page of zeros.
-        return self._torch.empty(elements, device=self._device).fill_(0.0)
+        return self.torch.empty(elements, device=self.place).fill_(0.0)
 
     def _all_reduce(self, whole: int) -> Call:
         buffer = self._buffer(whole)
@@ -140,11 +141,11 @@ class TorchWorld(TorchGroup):
         handle = self._dist.new_group(list(ranks))
         if self.rank not in ranks:
             return None
-        return TorchGroup(self._torch, self._device, handle, ranks)
+        return TorchGroup(self.torch, self.place, handle, ranks)
 
     def clock(self) -> Clock:
         """The device's clock."""
-        return DeviceClock(self._torch) if self._device.type == "cuda" else HostClock()
+        return DeviceClock(self.torch) if self.place.type == "cuda" else HostClock()
 
     def close(self) -> None:
         """Ends communication."""
@@ -162,8 +163,8 @@ class TorchWorld(TorchGroup):
         return torch.device("cuda", self._local)
 
     def _device_name(self) -> str:
-        if self._device.type == "cuda":
-            return str(self._torch.cuda.get_device_name(self._device))
+        if self.place.type == "cuda":
+            return str(self.torch.cuda.get_device_name(self.place))
         return "cpu"
 
     def _nodes(self) -> list[int]:
