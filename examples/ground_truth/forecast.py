@@ -1,4 +1,5 @@
-"""Forecasts from one worker's recording and two workers' collectives, by the ``foretrain`` command."""
+"""Forecasts from one worker's recording and two workers' collectives, by the ``foretrain``
+command."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from typing import Any
 
 from foretrain.capture.comm.quantities import median, quantile
 
-#: What is known of a node beside its measured links. Compute keeps its recorded time, so no figure of
-#: the core itself matters.
+#: What is known of a node beside its measured links. Compute keeps its recorded time, so no
+#: figure of the core itself matters.
 _HARDWARE = """\
 [devices.half-core]
 kind = "cpu"
@@ -66,9 +67,9 @@ def recorded(out: Path, models: Sequence[str]) -> dict[str, Recorded]:
     known = {}
     for model in models:
         own = [row for row in rows if row["model"] == model]
-        steps = [step for row in own for step in row["steps_ms"]]
         usual = median(median(row["steps_ms"]) for row in own)
-        # The spread of steps around their own round: a machine that slows down is not late at random.
+        # The spread of steps around their own round: a machine that slows down is not late at
+        # random.
         around = [step / median(row["steps_ms"]) for row in own for step in row["steps_ms"]]
         under_ddp = median(median(row["under_ddp_ms"]) - median(row["steps_ms"]) for row in own)
         known[model] = Recorded(
@@ -78,7 +79,6 @@ def recorded(out: Path, models: Sequence[str]) -> dict[str, Recorded]:
             gradient_bytes=own[0]["gradient_bytes"],
             buffer_bytes=own[0]["buffer_bytes"],
         )
-        assert steps
     return known
 
 
@@ -130,7 +130,9 @@ def forecast(
     found = {}
     for size in answer["sizes"]:
         step = size["step_time"]
-        found[size["gpus"]] = Forecast(*(step[f"{key}_ns"] / 1e6 for key in ("value", "low", "high")))
+        found[size["gpus"]] = Forecast(
+            *(step[f"{key}_ns"] / 1e6 for key in ("value", "low", "high"))
+        )
     return found
 
 

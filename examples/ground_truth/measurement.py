@@ -1,4 +1,5 @@
-"""Measuring on emulated nodes: one worker's recordings, collectives of two, steps of two and four."""
+"""Measuring on emulated nodes: one worker's recordings, collectives of two, steps of two and
+four."""
 
 from __future__ import annotations
 

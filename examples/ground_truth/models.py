@@ -75,7 +75,9 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """A language model."""
 
-    def __init__(self, words: int = 384, length: int = 64, width: int = 160, blocks: int = 3) -> None:
+    def __init__(
+        self, words: int = 384, length: int = 64, width: int = 160, blocks: int = 3
+    ) -> None:
         super().__init__()
         self.words = nn.Embedding(words, width)
         self.places = nn.Parameter(torch.zeros(length, width))
@@ -94,12 +96,18 @@ class Recommender(nn.Module):
 
     def __init__(self, width: int = 32) -> None:
         super().__init__()
-        self.tables = nn.ModuleList([nn.EmbeddingBag(rows, width, mode="mean") for rows in self.rows])
+        self.tables = nn.ModuleList(
+            [nn.EmbeddingBag(rows, width, mode="mean") for rows in self.rows]
+        )
         self.numbers = nn.Sequential(nn.Linear(13, 128), nn.ReLU(), nn.Linear(128, width))
         count = len(self.rows) + 1
         pairs = count * (count - 1) // 2
         self.top = nn.Sequential(
-            nn.Linear(pairs + width, 384), nn.ReLU(), nn.Linear(384, 256), nn.ReLU(), nn.Linear(256, 1)
+            nn.Linear(pairs + width, 384),
+            nn.ReLU(),
+            nn.Linear(384, 256),
+            nn.ReLU(),
+            nn.Linear(256, 1),
         )
         self.register_buffer("pairs", torch.triu_indices(count, count, 1))
 

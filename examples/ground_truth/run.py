@@ -2,8 +2,8 @@
 
     python examples/ground_truth/run.py --foretrain target/release/foretrain
 
-records three small trainings on one worker, measures collectives of two, forecasts two and four workers
-at three link rates and two bucket sizes, then measures all of these, and writes a table.
+records three small trainings on one worker, measures collectives of two, forecasts two and four
+workers at three link rates and two bucket sizes, then measures all of these, and writes a table.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "crates/foretrain-python/python"))
 
-from foretrain.capture.emulate import EmulationError, why_not  # noqa: E402
-
 from forecast import ForecastError, calibrate, forecast, recorded  # noqa: E402
+from foretrain.capture.emulate import EmulationError, why_not  # noqa: E402
 from measurement import MeasurementError, measure, say  # noqa: E402
 from score import Score, measured, report  # noqa: E402
 
@@ -29,12 +28,18 @@ BUCKETS = (0.5, 25.0)
 
 def main() -> int:
     """Measures, forecasts and reports; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--foretrain", default=shutil.which("foretrain"), help="the command")
     parser.add_argument("--out", type=Path, default=Path("ground-truth"), help="where files go")
-    parser.add_argument("--rounds", type=int, default=6, help="times that everything is measured (6)")
+    parser.add_argument(
+        "--rounds", type=int, default=6, help="times that everything is measured (6)"
+    )
     parser.add_argument("--steps", type=int, default=6, help="steps of a measurement (6)")
-    parser.add_argument("--keep", action="store_true", help="forecast from what --out holds already")
+    parser.add_argument(
+        "--keep", action="store_true", help="forecast from what --out holds already"
+    )
     parser.add_argument("--report", type=Path, help="write the table as Markdown here too")
     asked = parser.parse_args()
     if not asked.foretrain:
@@ -46,7 +51,9 @@ def main() -> int:
                 say(f"skipped: {reason}")
                 return 0
             if asked.out.exists():
-                return _fail(f"{asked.out} is there already: give another --out, or --keep to use it")
+                return _fail(
+                    f"{asked.out} is there already: give another --out, or --keep to use it"
+                )
             asked.out.mkdir(parents=True)
             measure(asked.out, MODELS, WORLDS, RATES, BUCKETS, asked.rounds, asked.steps)
         score = _score(asked.foretrain, asked.out)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from foretrain.capture.comm.quantities import median, quantile
-
 from forecast import Forecast
+from foretrain.capture.comm.quantities import median, quantile
 
 Key = tuple[str, int, int, float]
 

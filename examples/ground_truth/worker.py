@@ -14,13 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import models
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
 from foretrain.capture.emulate import limit
-
-import models
+from torch.nn.parallel import DistributedDataParallel
 
 #: Steps before those that count: DDP arranges its buckets anew after the first.
 WARM_UP = 4

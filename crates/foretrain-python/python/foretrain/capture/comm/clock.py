@@ -18,7 +18,7 @@ class HostClock:
             for _ in range(calls):
                 call()
             stamps.append(time.perf_counter())
-        return [(end - start) / calls for start, end in zip(stamps, stamps[1:])]
+        return [(end - start) / calls for start, end in zip(stamps, stamps[1:], strict=False)]
 
     def one(self, call: Call) -> float:
         """Seconds of one call."""
@@ -42,7 +42,10 @@ class DeviceClock:
             marks.append(self._mark())
         marks[-1].synchronize()
         # Events count milliseconds.
-        return [start.elapsed_time(end) / calls / 1e3 for start, end in zip(marks, marks[1:])]
+        return [
+            start.elapsed_time(end) / calls / 1e3
+            for start, end in zip(marks, marks[1:], strict=False)
+        ]
 
     def one(self, call: Call) -> float:
         """Seconds of one call."""

@@ -1,6 +1,7 @@
 """What computing and communication do to each other, for ``foretrain calibrate interference``.
 
-Each point runs a kernel again and again alone, a collective again and again alone, and both at once, on
+Each point runs a kernel again and again alone, a collective again and again alone, and both at
+once, on
 every rank. On GPUs the kernels run on a stream of their own; on processors in the calling thread
 while the library's threads communicate.
 """

@@ -10,7 +10,8 @@ from .quantities import median, quantile
 
 #: Calls of a point at least and at most, each way.
 FEWEST, MOST = 3, 200
-#: A block of short calls takes this long, so that reading the clock and one late wake-up do not count.
+#: A block of short calls takes this long, so that reading the clock and one late wake-up do not
+#: count.
 BLOCK_SECONDS = 2e-3
 #: Part of a point's time for calls with a barrier before each.
 BARRIERED_PART = 0.3
@@ -51,7 +52,7 @@ def measure(group: Group, clock: Clock, call: Call, once: float, seconds: float)
     blocks = clock.blocks(call, total // per_block, per_block)
     after = processor_seconds()
     calls = total // per_block * per_block
-    processor = [(end - start) / calls for start, end in zip(before, after)]
+    processor = [(end - start) / calls for start, end in zip(before, after, strict=True)]
     single = []
     for _ in range(barriered):
         group.barrier()

@@ -31,7 +31,7 @@ class MpiGroup:
     def greatest(self, values: Sequence[float]) -> list[float]:
         """The largest value over the ranks, place by place."""
         gathered = self._comm.allgather(list(values))
-        return [max(column) for column in zip(*gathered)]
+        return [max(column) for column in zip(*gathered, strict=True)]
 
     def operation(self, name: str, size: int) -> tuple[Call, int]:
         """See :class:`~foretrain.capture.comm.group.Group`."""

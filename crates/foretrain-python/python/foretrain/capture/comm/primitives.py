@@ -1,6 +1,7 @@
 """What copying, summing and shrinking buffers takes, for ``foretrain calibrate primitives``.
 
-Figures of processors are processor time of one thread, those of GPUs time on the device. The operations
+Figures of processors are processor time of one thread, those of GPUs time on the device. The
+operations
 and schemes are those of docs/primitives.md; a scheme that PyTorch has no operation for is left out.
 """
 

@@ -23,7 +23,8 @@ class Subset:
 def subsets(nodes_of: Sequence[int], only: Sequence[int] = ()) -> list[Subset]:
     """The subsets of a job whose rank r is on node ``nodes_of[r]``, the largest first.
 
-    All ranks; the first 2, 4, 8 ... ranks, which fill one node after the other; and one rank on each
+    All ranks; the first 2, 4, 8 ... ranks, which fill one node after the other; and one rank on
+    each
     of 2, 4 ... all nodes. ``only`` names the numbers of ranks that are asked for. All begin with
     rank 0.
     """

@@ -210,7 +210,9 @@ def _check(torch: Any, library: str) -> None:
     if known[library]:
         return
     if library == "nccl":
-        raise SweepError("nccl needs GPUs and a PyTorch built with it; here --backend gloo would do")
+        raise SweepError(
+            "nccl needs GPUs and a PyTorch built with it; here --backend gloo would do"
+        )
     hint = "; install mpi4py to measure MPI" if library == "mpi" else ""
     raise SweepError(f"this PyTorch was built without {library}{hint}")
 

@@ -109,8 +109,8 @@ class Emulation:
         """Runs a command on the first ``nodes`` nodes (all) as ranks of one job.
 
         With ``alone`` each node runs a job of its own, with one rank: so one rank can be recorded
-        while its neighbours load the machine as they would in the real job. Ranks find each other by
-        the variables that ``torchrun`` sets. The first rank that fails ends the others.
+        while its neighbours load the machine as they would in the real job. Ranks find each
+        other by the variables that ``torchrun`` sets. The first rank that fails ends the others.
         """
         self._up()
         count = nodes or self.settings.nodes
@@ -186,7 +186,9 @@ class Emulation:
                 start_new_session=True,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise EmulationError(f"{command[0]} cannot be started on node {node}: {error}") from error
+            raise EmulationError(
+                f"{command[0]} cannot be started on node {node}: {error}"
+            ) from error
 
     def _watch(self, timeout: float | None) -> Outcome:
         until = time.monotonic() + timeout if timeout else None

@@ -1,4 +1,5 @@
-"""What a replay needs of a capture: when gradients are ready, their bytes, and how they are bundled."""
+"""What a replay needs of a capture: when gradients are ready, their bytes, and how they are
+bundled."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def read(bundle: Path) -> Recorded:
     except (ValueError, UnicodeDecodeError) as error:
         raise ReplayError(f"{path} is no capture: {error}") from error
     if not isinstance(document, dict) or document.get("foretrain_capture") != 1:
-        raise ReplayError(f"{path} is no capture of form 1: it lacks \"foretrain_capture\": 1")
+        raise ReplayError(f'{path} is no capture of form 1: it lacks "foretrain_capture": 1')
     try:
         return _recorded(document)
     except (KeyError, TypeError, IndexError, ValueError) as error:
@@ -62,14 +63,16 @@ def read(bundle: Path) -> Recorded:
 def _first(bundle: Path) -> Path:
     found = sorted(bundle.glob("rank*.capture.json"), key=lambda path: (len(path.name), path.name))
     if not found:
-        raise ReplayError(f"{bundle} holds no rankN.capture.json: record one with foretrain.capture")
+        raise ReplayError(
+            f"{bundle} holds no rankN.capture.json: record one with foretrain.capture"
+        )
     return found[0]
 
 
 def _recorded(document: dict[str, Any]) -> Recorded:
     times = document["gradients"]
     ready: list[tuple[float, int]] = []
-    for parameter, at in zip(document["model"]["parameters"], times["ready_ns"]):
+    for parameter, at in zip(document["model"]["parameters"], times["ready_ns"], strict=True):
         if at is not None:
             ready.append((max(0.0, float(at)) / 1e9, int(parameter["bytes"])))
     if not ready:
@@ -85,7 +88,8 @@ def _recorded(document: dict[str, Any]) -> Recorded:
 def buckets(recorded: Recorded, strategy: str) -> tuple[list[Bucket], bool]:
     """The buckets of a strategy, and whether they are exchanged in half precision.
 
-    ``ddp`` fills buckets in the order in which gradients are ready, to the recorded cap or PyTorch's
+    ``ddp`` fills buckets in the order in which gradients are ready, to the recorded cap or
+    PyTorch's
     usual ones; ``ddp:4`` to 4 MiB; ``fuse`` has one bucket; ``half`` is ``ddp`` with fp16.
     """
     name, _, cap_text = strategy.partition(":")
@@ -119,12 +123,10 @@ def _filled(gradients: Sequence[tuple[float, int]], caps: Sequence[int]) -> list
     return filled
 
 
-def expected(
-    filled: Sequence[Bucket], exchanges: Sequence[float], rest: float
-) -> float:
+def expected(filled: Sequence[Bucket], exchanges: Sequence[float], rest: float) -> float:
     """Seconds of a step if exchanges take these times one after the other, each once its bucket is
     ready, and computing goes on meanwhile undisturbed."""
     end = 0.0
-    for bucket, seconds in zip(filled, exchanges):
+    for bucket, seconds in zip(filled, exchanges, strict=True):
         end = max(end, bucket.ready) + seconds
     return max(end, filled[-1].ready) + rest

@@ -37,7 +37,9 @@ def replay(bundle: str, settings: Settings, strategy: str, steps: int, reason: s
     told = expected(filled, exchanges, recorded.rest)
     low, high = quantile(times, 0.1), quantile(times, 0.9)
     print(f"measured    {usual * 1e3:.2f} ms per step (p10 {low * 1e3:.2f}, p90 {high * 1e3:.2f})")
-    print(f"expected    {told * 1e3:.2f} ms, {100 * (told / usual - 1):+.1f} %: recorded computing, and")
+    print(
+        f"expected    {told * 1e3:.2f} ms, {100 * (told / usual - 1):+.1f} %: recorded computing, and"
+    )
     print(f"            exchanges that take {sum(exchanges) * 1e3:.2f} ms when nothing is computed")
     return 0
 
@@ -81,6 +83,8 @@ def _by_rule(
         for bucket in filled
     ]
     told = expected(filled, exchanges, recorded.rest)
-    print(f"expected    {told * 1e3:.2f} ms per step, by the link's rate alone; processors cost more:")
+    print(
+        f"expected    {told * 1e3:.2f} ms per step, by the link's rate alone; processors cost more:"
+    )
     print("            foretrain predict BUNDLE --on CLUSTER --gpus N --primitives primitives.toml")
     return 0

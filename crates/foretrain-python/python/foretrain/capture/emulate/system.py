@@ -91,4 +91,4 @@ def ask_for_short_slices(nanos: int) -> bool:
         return False
     # struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
     wanted = struct.pack("<IIQiIQQQ", 48, 0, 0, os.nice(0), 0, nanos, 0, 0)
-    return ctypes.CDLL(None).syscall(number, 0, wanted, 0) == 0
+    return bool(ctypes.CDLL(None).syscall(number, 0, wanted, 0) == 0)
