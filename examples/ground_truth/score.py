@@ -88,7 +88,8 @@ def order(scores: Sequence[Score]) -> Order:
 def report(scores: Sequence[Score]) -> str:
     """The table and what it comes to, as Markdown."""
     lines = [
-        "| model | workers | Mbit/s | bucket MiB | alone ms | measured ms | noise % | forecast ms | error % |",
+        "| model | workers | Mbit/s | bucket MiB | alone ms | measured ms | noise % | forecast ms "
+        "| error % |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for s in scores:
@@ -106,12 +107,12 @@ def _summary_lines(scores: Sequence[Score]) -> list[str]:
     inside = sum(s.answer.low <= s.truth.value <= s.answer.high for s in scores)
     found = order(scores)
     lines = [
-        f"Of {len(scores)} configurations the median error is {100 * median(sizes):.1f} %, the ninth "
-        f"decile {100 * quantile(sizes, 0.9):.1f} %, the worst {100 * max(sizes):.1f} %, the mean "
+        f"Of {len(scores)} configurations the median error is {100 * median(sizes):.1f} %, the "
+        f"ninth decile {100 * quantile(sizes, 0.9):.1f} %, the worst {100 * max(sizes):.1f} %, the mean "
         f"{100 * sum(s.error for s in scores) / len(scores):+.1f} %. {inside} are within the "
         "forecast's interval of 80 %.",
-        f"Of {found.right + len(found.wrong)} pairs of a model's configurations that differ by more "
-        f"than their noise, {found.right} are in the right order; {found.ties} are ties.",
+        f"Of {found.right + len(found.wrong)} pairs of a model's configurations that differ by "
+        f"more than their noise, {found.right} are in the right order; {found.ties} are ties.",
     ]
     for a, b in found.wrong:
         lines.append(f"- wrong: {_name(a)} and {_name(b)}, {_ratio(a, b):.1f} % apart")

@@ -111,8 +111,8 @@ class Network:
         return network
 
     def limit(self, bits_per_second: float | None, latency: float = 0.0) -> None:
-        """Limits what every node may send; ``None`` lifts the limit. ``latency`` is seconds one
-        way.""" for node in self.nodes:
+        """Limits what every node may send; ``None`` lifts it. ``latency`` is seconds one way."""
+        for node in self.nodes:
             limit(bits_per_second, latency, node.enter())
 
     def end(self) -> None:

@@ -38,9 +38,11 @@ def replay(bundle: str, settings: Settings, strategy: str, steps: int, reason: s
     low, high = quantile(times, 0.1), quantile(times, 0.9)
     print(f"measured    {usual * 1e3:.2f} ms per step (p10 {low * 1e3:.2f}, p90 {high * 1e3:.2f})")
     print(
-        f"expected    {told * 1e3:.2f} ms, {100 * (told / usual - 1):+.1f} %: recorded computing, and"
+        f"expected    {told * 1e3:.2f} ms, {100 * (told / usual - 1):+.1f} %: recorded computing,"
     )
-    print(f"            exchanges that take {sum(exchanges) * 1e3:.2f} ms when nothing is computed")
+    print(
+        f"            and exchanges that take {sum(exchanges) * 1e3:.2f} ms when nothing is computed"
+    )
     return 0
 
 
