@@ -63,11 +63,11 @@ struct Comm {
     #[arg(long, value_name = "N", requires = "listen", value_parser = values::nodes)]
     machines: Option<u32>,
     /// Take part in what is measured at this address of another machine.
-    #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with_all = ["listen", "sizes", "ops", "directory"])]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with_all = ["listen", "sizes", "ops", "out"])]
     connect: Option<SocketAddr>,
     /// Write comm.csv to this directory.
     #[arg(
-        id = "directory",
+        id = "out",
         short = 'o',
         long = "out",
         value_name = "DIR",

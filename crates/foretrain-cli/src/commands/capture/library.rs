@@ -57,7 +57,7 @@ fn interpreter(asked: Option<&Path>) -> Result<PathBuf> {
     Err(why.unwrap_or_else(|| absent(Path::new("python3"), "not found")).into())
 }
 
-fn has_package(python: &Path) -> Result<(), InputError> {
+fn has_package(python: &Path) -> foretrain::core::Result<()> {
     let found = Command::new(python)
         .args(["-c", &format!("import {MODULE}")])
         .stdin(Stdio::null())
