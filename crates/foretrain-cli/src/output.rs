@@ -10,7 +10,6 @@ use foretrain::core::words::printable;
 use foretrain::measure::PeerProgram;
 use foretrain::report::TextStyle;
 
-use crate::commands::primitives::PEER_VERB;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::recordings::Input;
@@ -93,11 +92,11 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// How to start the second process of a measurement.
+    /// How to start this program once more, for a measurement, with this verb.
     ///
     /// # Errors
     /// If the system does not tell what program this is.
-    pub(crate) fn peer(&self) -> Result<PeerProgram> {
+    pub(crate) fn again(&self, verb: &str) -> Result<PeerProgram> {
         let given = match &self.caller {
             Caller::Program { session, .. } => session.program.as_ref(),
             Caller::Shell { program } => *program,
@@ -111,7 +110,7 @@ impl<'a> Output<'a> {
                 (program, Vec::new())
             }
         };
-        arguments.push(PEER_VERB.into());
+        arguments.push(verb.into());
         Ok(PeerProgram { program, arguments })
     }
 

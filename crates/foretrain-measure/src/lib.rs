@@ -10,6 +10,8 @@
 //! and waiting for the other side do not count; only the one-way time of a transfer is by the wall clock.
 //! Buffers come from memory and not from a cache, because gradients do.
 //!
+//! [`measure_ring`] times whole collectives of several such processes, also of several machines.
+//!
 //! *Architecture invariant:* of all crates only this one measures time, opens sockets and starts
 //! processes.
 
@@ -20,9 +22,11 @@ mod link;
 mod local;
 mod machine;
 mod pool;
+mod ring;
 mod run;
 mod sample;
 
 pub use link::{PeerProgram, serve};
 pub use machine::describe_machine;
+pub use ring::{RingOperation, RingOptions, RingPoint, help_ring, join_ring, measure_ring};
 pub use run::{LARGEST, MeasureOptions, measure};

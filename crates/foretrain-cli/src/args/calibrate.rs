@@ -65,11 +65,13 @@ struct Kernels {
 #[command(after_help = "\
 Examples:
   foretrain calibrate interference runs/*.json.gz -o ours.json
+  foretrain calibrate interference bundle/interference.csv -o ours.json
   foretrain predict rank0.json.gz --on dgx-a100 --gpus 8,64 --interference ours.json
   foretrain calibrate interference --pairs pairs.csv --alone steps.csv -o jobs.json")]
 struct Interference {
     /// Profiler traces of at least three steps each, in which kernels run both alone and beside
-    /// communication. Each file is a recording of its own.
+    /// communication, or tables of `python -m foretrain.capture.comm`. Each file is a recording of
+    /// its own.
     #[arg(value_name = "TRACE", required_unless_present = "pairs", conflicts_with = "pairs")]
     traces: Vec<PathBuf>,
     /// A table of pairs of jobs that shared a device instead (see docs/interference.md).

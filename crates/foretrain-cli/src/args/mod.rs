@@ -1,6 +1,7 @@
 //! The command line. Nothing outside this module knows how arguments are written.
 
 mod calibrate;
+mod capture;
 mod collectives;
 mod estimate;
 mod fleet;

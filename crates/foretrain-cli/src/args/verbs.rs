@@ -12,6 +12,7 @@ use foretrain::predict::roles::GivenRole;
 use foretrain::rewrite::strategy::Strategy;
 
 use super::calibrate::Calibrate;
+use super::capture::Capture;
 use super::collectives::Collectives;
 use super::estimate::Estimate;
 use super::fleet::Fleet;
@@ -21,6 +22,7 @@ use super::scaling::Scaling;
 use super::values;
 use super::varuna::Varuna;
 use super::whatif::WhatIf;
+use crate::commands::capture::RANK_VERB;
 use crate::commands::hardware::Listed;
 use crate::commands::interference::{Choice, USUAL};
 use crate::commands::primitives::PEER_VERB;
@@ -54,6 +56,8 @@ pub(super) enum Verb {
     /// Turn measurements into files that other verbs take: of a cluster for --on, of a machine's
     /// synchronisation primitives, of how things slow each other down.
     Calibrate(Calibrate),
+    /// Measure what a forecast needs where a job is to run: the communication between processes.
+    Capture(Box<Capture>),
     /// Show the catalogue of devices, nodes and clusters.
     Hardware(Hardware),
     /// List models known by name, or show one: layers, parameters, work.
@@ -92,13 +96,23 @@ pub(super) enum Verb {
         /// That tells the first process who this is.
         token: u64,
     },
+    /// A process of `capture comm`.
+    #[command(name = RANK_VERB, hide = true)]
+    Rank {
+        /// Of the process that measures.
+        coordinator: std::net::SocketAddr,
+        /// That tells it who this is.
+        token: u64,
+        /// Which machine this is.
+        machine: u64,
+    },
 }
 
 impl Verb {
     /// Whether --out names something else than where the answer goes.
     pub(super) fn keeps_a_file(&self) -> bool {
         match self {
-            Self::Calibrate(_) => true,
+            Self::Calibrate(_) | Self::Capture(_) => true,
             Self::Fleet(fleet) => fleet.keeps_a_file(),
             _ => false,
         }
@@ -270,6 +284,7 @@ impl From<Verb> for Command {
             Verb::Fleet(args) => Self::Fleet(Box::new(args.into())),
             Verb::Collectives(args) => Self::Collectives(Box::new((*args).into())),
             Verb::Calibrate(args) => args.into(),
+            Verb::Capture(args) => (*args).into(),
             Verb::Hardware(args) => Self::Hardware(args.into()),
             Verb::Export(args) => Self::Export(export::Options {
                 source: args.traces.into(),
@@ -288,6 +303,9 @@ impl From<Verb> for Command {
             Verb::Strategies { name } => Self::Strategies(name),
             Verb::Schema { answer } => Self::Schema(answer),
             Verb::Peer { port, token } => Self::Peer { port, token },
+            Verb::Rank { coordinator, token, machine } => {
+                Self::Rank { coordinator, token, machine }
+            }
         }
     }
 }

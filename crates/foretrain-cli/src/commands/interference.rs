@@ -11,7 +11,7 @@ use foretrain::predict::interference::calibrate::{
     Calibration, calibrate_colocation, calibrate_overlap,
 };
 use foretrain::predict::interference::pairs::{Pairs, read_text};
-use foretrain::predict::interference::{Samples, samples};
+use foretrain::predict::interference::{Samples, samples, table};
 use foretrain::predict::own;
 use foretrain::report::json::{self, CalibrateInterferenceReport};
 use foretrain::report::text;
@@ -114,6 +114,11 @@ fn of_traces(
     let reading = Reading::new(output.progress());
     let (mut found, mut ledger): (Vec<Samples>, Ledger) = (Vec::new(), Ledger::new());
     for input in inputs {
+        if let Some(text) = table_text(input) {
+            let own = table::read_samples(&text, &file_name(input), &catalogue);
+            found.push(own.map_err(|error| error.in_file(input))?);
+            continue;
+        }
         let read = ReadOptions::default();
         let (loaded, met) =
             load(std::slice::from_ref(input), &read, &|progress| reading.at(progress))?;
@@ -132,6 +137,13 @@ fn of_traces(
         }
     }
     Ok((calibrate_overlap(&found, &options.licence)?, ledger))
+}
+
+/// The text of a table of kernels beside collectives; `None` for traces.
+fn table_text(path: &std::path::Path) -> Option<String> {
+    let name = file_name(path);
+    let may_be = name.ends_with(".csv") || name.ends_with(".csv.gz");
+    may_be.then(|| read_text(path).ok()).flatten().filter(|text| table::is_table(text))
 }
 
 /// A model may be given away; where its recordings lay is nobody's concern.

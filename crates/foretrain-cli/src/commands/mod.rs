@@ -2,6 +2,7 @@
 
 pub(crate) mod calibrate;
 pub(crate) mod calibration;
+pub(crate) mod capture;
 mod collective_log;
 pub(crate) mod collectives;
 pub(crate) mod estimate;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     CalibratePrimitives(primitives::Options),
     CalibrateInterference(Box<interference::Options>),
     CalibrateKernels(kernels::Options),
+    CaptureComm(capture::Comm),
     Hardware(hardware::Options),
     Export(export::Options),
     Validate(validate::Options),
@@ -56,6 +58,12 @@ pub(crate) enum Command {
     Peer {
         port: u16,
         token: u64,
+    },
+    /// Be one of the processes of a measurement.
+    Rank {
+        coordinator: std::net::SocketAddr,
+        token: u64,
+        machine: u64,
     },
     /// Text that the command line itself can give.
     Print(Vec<u8>),
@@ -84,6 +92,7 @@ pub(crate) fn run(command: Command, output: &Output<'_>) -> Result<Answer> {
         Command::CalibratePrimitives(options) => primitives::run(&options, output),
         Command::CalibrateInterference(options) => interference::calibrate(&options, output),
         Command::CalibrateKernels(options) => kernels::run(&options, output),
+        Command::CaptureComm(asked) => capture::run(&asked, output),
         Command::Hardware(options) => hardware::run(&options, output),
         Command::Export(options) => export::run(&options, output),
         Command::Validate(options) => validate::run(&options, output),
@@ -93,6 +102,9 @@ pub(crate) fn run(command: Command, output: &Output<'_>) -> Result<Answer> {
         Command::Peer { port, token } => {
             foretrain::measure::serve(port, token)?;
             Ok(Answer::Yes)
+        }
+        Command::Rank { coordinator, token, machine } => {
+            capture::be_a_rank(coordinator, token, machine)
         }
         Command::Print(text) => {
             output.answer(&String::from_utf8_lossy(&text))?;

@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
 }
 
 fn measured(asked: &MeasureOptions, output: &Output<'_>) -> Result<Measured> {
-    let peer = output.peer()?;
+    let peer = output.again(PEER_VERB)?;
     let stages = Stages::new(output.progress());
     Ok(measure(asked, &peer, &|stage, done, total| stages.at(stage, done, total))?)
 }

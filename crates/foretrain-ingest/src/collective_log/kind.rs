@@ -3,7 +3,7 @@
 use foretrain_graph::CollectiveKind;
 
 /// Names without separators, as nccl-tests, rccl-tests and nccom-test have them.
-const NAMES: [(&str, CollectiveKind); 17] = [
+const NAMES: [(&str, CollectiveKind); 18] = [
     ("allreduce", CollectiveKind::AllReduce),
     ("allreducebias", CollectiveKind::AllReduce),
     ("allgather", CollectiveKind::AllGather),
@@ -18,6 +18,7 @@ const NAMES: [(&str, CollectiveKind); 17] = [
     ("scatter", CollectiveKind::Scatter),
     ("sendrecv", CollectiveKind::SendRecv),
     ("permute", CollectiveKind::SendRecv),
+    ("send", CollectiveKind::Send),
     ("allr", CollectiveKind::AllReduce),
     ("allg", CollectiveKind::AllGather),
     ("redsct", CollectiveKind::ReduceScatter),
@@ -67,6 +68,8 @@ mod tests {
             ("reduce_perf", Some(K::Reduce)),
             ("alltoallv_perf", Some(K::AllToAll)),
             ("sendrecv.txt", Some(K::SendRecv)),
+            ("send_recv", Some(K::SendRecv)),
+            ("send", Some(K::Send)),
             ("all_reduce_and_all_gather.log", None),
             ("smallreduce.log", None),
             ("nccl.log", None),

@@ -32,11 +32,11 @@ impl Batch {
     }
 }
 
-pub(super) fn write_number(number: u64, to: &mut impl Write) -> Result<()> {
+pub(crate) fn write_number(number: u64, to: &mut impl Write) -> Result<()> {
     to.write_all(&number.to_le_bytes())
 }
 
-pub(super) fn read_number(from: &mut impl Read) -> Result<u64> {
+pub(crate) fn read_number(from: &mut impl Read) -> Result<u64> {
     let mut bytes = [0; 8];
     from.read_exact(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))

@@ -14,11 +14,13 @@ use foretrain_core::{Bytes, InputError, Result};
 
 use crate::clock::Clock;
 use crate::pool::Pool;
-use frame::{Batch, read_number, write_number};
-use process::Process;
+use frame::Batch;
 
 pub use peer::serve;
 pub use process::PeerProgram;
+
+pub(crate) use frame::{read_number, write_number};
+pub(crate) use process::Process;
 
 /// How long either side waits for the other.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,7 +48,7 @@ impl Link {
     pub(crate) fn start(peer: &PeerProgram, largest: Bytes) -> Result<Self> {
         let (listener, port) = listen().map_err(|error| unreachable_peer(&error))?;
         let token = RandomState::new().hash_one(std::process::id());
-        let mut process = Process::start(peer, port, token)?;
+        let mut process = Process::start(peer, &[port.to_string(), token.to_string()])?;
         let stream = accept(&listener, token, || process.end())?;
         Ok(Self { wire: Wire::new(stream, largest)?, _process: process })
     }

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use foretrain_core::{InputError, Result};
 
-/// How to start a process that calls [`serve`](super::serve).
+/// How to start a process that calls [`serve`](super::serve) or [`join_ring`](crate::join_ring).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerProgram {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments, after which come the port and the token.
+    /// Its arguments, after which come those that the function takes.
     pub arguments: Vec<String>,
 }
 
 /// A process that does not outlive this value.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
 }
 
@@ -24,19 +24,20 @@ pub(super) struct Process {
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl Process {
-    pub(super) fn start(peer: &PeerProgram, port: u16, token: u64) -> Result<Self> {
+    /// Starts it with these arguments behind its own.
+    pub(crate) fn start(peer: &PeerProgram, more: &[String]) -> Result<Self> {
         let mut command = Command::new(&peer.program);
-        command.args(&peer.arguments).arg(port.to_string()).arg(token.to_string());
+        command.args(&peer.arguments).args(more);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.spawn().map_err(|error| {
-            InputError::new(format!("cannot start the second process to send to: {error}"))
+            InputError::new(format!("cannot start another process of this program: {error}"))
                 .in_file(&peer.program)
         })?;
         Ok(Self { child })
     }
 
     /// How it ended, if it has.
-    pub(super) fn end(&mut self) -> Option<String> {
+    pub(crate) fn end(&mut self) -> Option<String> {
         match self.child.try_wait() {
             Ok(None) => None,
             Ok(Some(status)) => Some(status.to_string()),

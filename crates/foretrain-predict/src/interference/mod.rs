@@ -8,6 +8,7 @@ pub mod calibrate;
 mod loads;
 pub mod pairs;
 mod samples;
+pub mod table;
 mod take_out;
 #[cfg(test)]
 mod tests;

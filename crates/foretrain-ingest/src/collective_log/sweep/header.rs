@@ -12,6 +12,7 @@ pub(super) enum Role {
     BusBw,
     Kind,
     Ranks,
+    Nodes,
     Type,
     Count,
     /// `1048576x4`: elements times bytes of each.
@@ -106,6 +107,7 @@ fn role(name: &str) -> Role {
         _ if word(&["time", "latency", "duration", "elapsed"]) => Role::Time,
         "worldsize" | "ranks" | "nranks" | "numranks" | "gpus" | "ngpus" | "numgpus"
         | "devices" | "world" => Role::Ranks,
+        "nodes" | "nnodes" | "numnodes" => Role::Nodes,
         "collective" | "op" | "operation" | "primitive" | "collop" => Role::Kind,
         "dtype" | "type" => Role::Type,
         "count" | "numel" | "elements" => Role::Count,
@@ -139,6 +141,20 @@ mod tests {
                 vec![R::Size, R::Time, R::AlgBw, R::BusBw],
             ),
             ("collective,world_size,bytes,time_us", vec![R::Kind, R::Ranks, R::Size, R::Time]),
+            (
+                "world,bytes,time_us,op,p10_us,barriered_us,n,nodes,cpu_us",
+                vec![
+                    R::Ranks,
+                    R::Size,
+                    R::Time,
+                    R::Kind,
+                    R::Other,
+                    R::Other,
+                    R::Other,
+                    R::Nodes,
+                    R::Other,
+                ],
+            ),
             (
                 "size_bytes,p99_us,avg_time_us,busbw_GBps",
                 vec![R::Size, R::Other, R::Time, R::BusBw],

@@ -65,6 +65,7 @@ struct Cells {
     dtype: Option<DType>,
     kind: Option<CollectiveKind>,
     ranks: Option<u32>,
+    nodes: Option<u32>,
     time: Option<Figure>,
     algbw: Option<Figure>,
     busbw: Option<Figure>,
@@ -123,7 +124,7 @@ impl Header {
         }
         let (mut size, mut time, mut algbw, mut busbw) = (None, None, None, None);
         let (mut product, mut count, mut dtype) = (None, None, None);
-        let (mut kind, mut ranks) = (None, None);
+        let (mut kind, mut ranks, mut nodes) = (None, None, None);
         for ((role, unit), cell) in self.columns.iter().zip(&cells) {
             let figure = || {
                 let (number, own) = quantity(cell)?;
@@ -137,6 +138,8 @@ impl Header {
                 Role::BusBw => busbw = Some(figure()?),
                 Role::Kind => kind = Some(kind_of(cell)?),
                 Role::Ranks => ranks = Some(integer(cell)?.try_into().ok()?),
+                // Not every row of a table needs to know.
+                Role::Nodes => nodes = integer(cell).and_then(|count| count.try_into().ok()),
                 Role::Type => dtype = DType::parse(cell),
                 Role::Count => count = integer(cell),
                 Role::Product => product = times(cell),
@@ -144,7 +147,7 @@ impl Header {
             }
         }
         let size = size.filter(|(number, _)| number.value > 0.0)?;
-        Some(Cells { line, size, product, count, dtype, kind, ranks, time, algbw, busbw })
+        Some(Cells { line, size, product, count, dtype, kind, ranks, nodes, time, algbw, busbw })
     }
 
     /// Whether a line that is no row was meant to be one: it begins like one, and has bars, as many

@@ -48,7 +48,7 @@ pub(super) fn drafts(
     for rows in sweeps(rows) {
         let untimed = rows.iter().any(|row| row.time.is_none());
         let mut draft = Draft { untimed, ..Draft::default() };
-        draft.facts.ranks = rows[0].ranks;
+        (draft.facts.ranks, draft.facts.nodes) = (rows[0].ranks, rows[0].nodes);
         (draft.facts.kind, draft.facts.asked_for) = (program.said, program.devices);
         for row in rows {
             draft.rows.extend(reading.row(row, program, ledger));
@@ -57,7 +57,7 @@ pub(super) fn drafts(
     }
 }
 
-/// Rows of one number of ranks, from one first size to where a table begins with it again: tables
+/// Rows of one number of ranks and nodes, from one first size to where a table begins with it again: tables
 /// of several machines hold one sweep after the other.
 fn sweeps(rows: &[Cells]) -> Vec<&[Cells]> {
     let mut sweeps = Vec::new();
@@ -66,7 +66,7 @@ fn sweeps(rows: &[Cells]) -> Vec<&[Cells]> {
         let (first, last, row) = (&rows[from], &rows[at - 1], &rows[at]);
         let begins_again =
             row.size == first.size && row.kind == first.kind && row.size != last.size;
-        if row.ranks != last.ranks || begins_again {
+        if (row.ranks, row.nodes) != (last.ranks, last.nodes) || begins_again {
             sweeps.push(&rows[from..at]);
             from = at;
         }

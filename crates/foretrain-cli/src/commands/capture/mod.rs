@@ -1,0 +1,93 @@
+//! `foretrain capture`.
+
+mod library;
+mod rings;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use foretrain::core::{Bytes, InputError, Ledger};
+use foretrain::ingest::collective_log::{self, LogOptions};
+use foretrain::measure::RingOperation;
+use foretrain::report::json::{self, CollectiveLogReport};
+use foretrain::report::text;
+
+use super::Answer;
+use super::calibrate::check_free;
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+
+pub(crate) use rings::be_a_rank;
+
+/// What the processes of a ring are started with.
+pub(crate) const RANK_VERB: &str = "measurement-rank";
+/// The table in the directory asked for.
+const TABLE: &str = "comm.csv";
+
+/// What to measure, with what.
+#[derive(Debug)]
+pub(crate) enum Comm {
+    /// Measure from here.
+    Measure { how: How, wanted: Wanted },
+    /// Help a measurement on another machine.
+    Help(SocketAddr),
+}
+
+/// With what to measure.
+#[derive(Debug)]
+pub(crate) enum How {
+    /// Processes of this program in rings, on other machines too if they connect there.
+    Rings { machines: Option<(SocketAddr, u32)> },
+    /// A library that trains, by the Python package.
+    Library { backend: String, python: Option<PathBuf> },
+}
+
+/// What to measure.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// Numbers of processes.
+    pub(crate) procs: Vec<u32>,
+    /// The usual ones if empty.
+    pub(crate) sizes: Vec<Bytes>,
+    /// All if empty.
+    pub(crate) operations: Vec<RingOperation>,
+    pub(crate) budget: Duration,
+    /// Where the table goes.
+    pub(crate) directory: PathBuf,
+    pub(crate) force: bool,
+}
+
+pub(crate) fn run(asked: &Comm, output: &Output<'_>) -> Result<Answer> {
+    let (how, wanted) = match asked {
+        Comm::Help(address) => {
+            foretrain::measure::help_ring(*address, &output.again(RANK_VERB)?)?;
+            return Ok(Answer::Yes);
+        }
+        Comm::Measure { how, wanted } => (how, wanted),
+    };
+    let path = wanted.directory.join(TABLE);
+    check_free(&path, "-o", wanted.force)?;
+    std::fs::create_dir_all(&wanted.directory).map_err(|error| {
+        InputError::new(format!("cannot make this directory: {error}")).in_file(&wanted.directory)
+    })?;
+    match how {
+        How::Rings { machines } => rings::measure(wanted, *machines, &path, output)?,
+        How::Library { backend, python } => library::measure(wanted, backend, python.as_deref())?,
+    }
+    show(&path, output)
+}
+
+/// Reads the table as every reader would, and shows it.
+fn show(path: &Path, output: &Output<'_>) -> Result<Answer> {
+    let (log, found) = collective_log::read(path, &LogOptions::default())?;
+    let mut ledger = Ledger::new();
+    ledger.merge(&found, None);
+    let report = CollectiveLogReport::new(std::slice::from_ref(&log), &ledger);
+    if report.runs.is_empty() {
+        let error = InputError::new("nothing was measured: the budget was too short").in_file(path);
+        return Err(Failure::Input(error.hint("give more with --budget, or smaller --sizes")));
+    }
+    output.give(|| json::to_text(&report), |style| text::collective_logs(&report, style))?;
+    Ok(Answer::Yes)
+}
