@@ -2,6 +2,7 @@
 
 mod answers;
 mod calibrate;
+mod capture;
 mod cases;
 mod collectives;
 mod errors;
