@@ -222,3 +222,37 @@ mod properties {
         }
     }
 }
+
+/// What `capture comm` writes: subsets of equal size on one node and on several are runs of their own.
+#[test]
+fn sweeps_of_captures_tell_nodes_and_messages() {
+    let (log, ledger) = read(
+        "# foretrain capture comm: gloo on cpu, 4 processes, 2 machine(s)\n\
+         world,bytes,time_us,op,p10_us,p90_us,barriered_us,n,nodes,cpu_us\n\
+         4,4096,400.5,all_reduce,390,480,420,50,2,90\n\
+         4,16384,500,all_reduce,490,580,520,50,2,95\n\
+         # all_reduce of 64 KiB and more on 4 ranks: no time left\n\
+         2,4096,40,all_reduce,39,48,42,50,1,9\n\
+         2,4096,20,sendrecv,19,28,22,50,1,5\n\
+         2,4096,300,all_reduce,290,380,320,50,2,80\n\
+         2,4096,150,send,140,180,160,50,2,40\n",
+    );
+    let runs: Vec<_> = log
+        .runs
+        .iter()
+        .map(|run| (run.kind.value, run.ranks.as_ref().map(|r| r.value), run.nodes, run.rows.len()))
+        .collect();
+    use CollectiveKind as K;
+    assert_eq!(
+        runs,
+        [
+            (K::AllReduce, Some(4), Some(2), 2),
+            (K::AllReduce, Some(2), Some(1), 1),
+            (K::SendRecv, Some(2), Some(1), 1),
+            (K::AllReduce, Some(2), Some(2), 1),
+            (K::Send, Some(2), Some(2), 1),
+        ]
+    );
+    let rows = ledger.coverage("rows").expect("counted");
+    assert_eq!((rows.used, rows.total), (7, 7));
+}

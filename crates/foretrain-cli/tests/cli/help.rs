@@ -23,6 +23,8 @@ fn help_texts() {
     insta::assert_snapshot!("help_calibrate_collectives", page);
     let page = answer(&["calibrate", "primitives", "--help"]);
     insta::assert_snapshot!("help_calibrate_primitives", page);
+    let page = answer(&["capture", "comm", "--help"]);
+    insta::assert_snapshot!("help_capture_comm", page);
     for verb in ["plan", "simulate", "morph"] {
         let page = answer(&["varuna", verb, "--help"]);
         insta::assert_snapshot!(format!("help_varuna_{verb}"), page);

@@ -3,6 +3,7 @@
 mod answers;
 mod calibrate;
 mod capture;
+mod capture_comm;
 mod cases;
 mod collectives;
 mod errors;
