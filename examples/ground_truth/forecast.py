@@ -1,18 +1,16 @@
-"""Forecasts from one worker's recording and two workers' collectives, by the ``foretrain``
-command."""
+"""Forecasts from one worker's capture and two workers' collectives."""
 
 from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from foretrain.capture.comm.quantities import median, quantile
+import foretrain
+from foretrain.capture.comm.quantities import median
 
 #: What is known of a node beside its measured links. Compute keeps its recorded time, so no
 #: figure of the core itself matters.
@@ -35,21 +33,16 @@ source = "an emulated link"
 """
 
 
-class ForecastError(Exception):
-    """The command failed."""
-
-
 @dataclass(frozen=True)
 class Recorded:
-    """What is known of a model from one worker; milliseconds."""
+    """What is known of a model from one worker."""
 
+    #: The capture of the round whose step is the median of all rounds.
+    bundle: Path
+    #: Its step without the profiler, ms.
     step: float
-    #: Relative standard deviation of a step.
-    spread: float
-    #: What DDP itself costs one worker.
-    ddp: float
-    gradient_bytes: int
-    buffer_bytes: int
+    #: Bytes of gradients over what DDP itself costs one worker, GB/s.
+    copies: float
 
 
 @dataclass(frozen=True)
@@ -62,34 +55,38 @@ class Forecast:
 
 
 def recorded(out: Path, models: Sequence[str]) -> dict[str, Recorded]:
-    """One worker's records; medians over all rounds."""
+    """One worker's captures."""
     rows = [json.loads(line) for line in (out / "recorded/node0/steps.jsonl").open()]
     known = {}
     for model in models:
+        bundles = sorted((out / "recorded/node0").glob(f"{model}-*"))
+        by_step = sorted((_step_ms(bundle), bundle) for bundle in bundles)
+        step, bundle = by_step[(len(by_step) - 1) // 2]
         own = [row for row in rows if row["model"] == model]
-        usual = median(median(row["steps_ms"]) for row in own)
-        # The spread of steps around their own round: a machine that slows down is not late at
-        # random.
-        around = [step / median(row["steps_ms"]) for row in own for step in row["steps_ms"]]
-        under_ddp = median(median(row["under_ddp_ms"]) - median(row["steps_ms"]) for row in own)
-        known[model] = Recorded(
-            step=usual,
-            spread=(quantile(around, 0.9) - quantile(around, 0.1)) / 2.56,
-            ddp=max(under_ddp, 0.01),
-            gradient_bytes=own[0]["gradient_bytes"],
-            buffer_bytes=own[0]["buffer_bytes"],
-        )
+        under_ddp = median(median(row["under_ddp_ms"]) - median(row["alone_ms"]) for row in own)
+        parameters = _captured(bundle)["model"]["parameters"]
+        gradients = sum(one["bytes"] for one in parameters if one["requires_grad"])
+        known[model] = Recorded(bundle, step, gradients / max(under_ddp, 0.01) / 1e6)
     return known
 
 
-def calibrate(foretrain: str, out: Path, rate: int) -> tuple[Path, Path]:
+def _captured(bundle: Path) -> dict:
+    return json.loads((bundle / "rank0.capture.json").read_text())
+
+
+def _step_ms(bundle: Path) -> float:
+    return median(_captured(bundle)["steps"]["unprofiled"]["wall_ns"]) / 1e6
+
+
+def calibrate(out: Path, rate: int) -> tuple[Path, Path]:
     """A cluster file from two workers' collectives at a rate, and the hardware it is based on."""
     hardware, cluster = out / f"hardware-{rate}.toml", out / f"cluster-{rate}.toml"
     hardware.write_text(_HARDWARE.format(rate=rate))
     table = out / f"comm-{rate}.csv"
     merge(sorted((out / f"comm-{rate}").glob("*/comm.csv")), table)
-    command = [foretrain, "calibrate", "collectives", str(table), "--on", "emulated"]
-    _call([*command, "--hardware", str(hardware), "-o", str(cluster), "--force"])
+    foretrain.calibrate.collectives(
+        table, on="emulated", hardware=hardware, out=cluster, force=True
+    )
     return hardware, cluster
 
 
@@ -108,36 +105,24 @@ def merge(tables: Sequence[Path], merged: Path) -> None:
 
 
 def forecast(
-    foretrain: str,
-    out: Path,
-    model: str,
-    known: Recorded,
-    cluster: tuple[Path, Path],
-    worlds: Sequence[int],
-    bucket: float,
+    known: Recorded, cluster: tuple[Path, Path], worlds: Sequence[int], bucket: float
 ) -> dict[int, Forecast]:
-    """Step times of a model by number of workers."""
+    """Step times of a model by number of workers. The capture gives the step without the profiler,
+    its spread, gradients and buffers."""
     hardware, calibrated = cluster
-    command = [foretrain, "predict", str(out / f"recorded/node0/{model}.json.gz"), "--json"]
-    command += ["--on", str(calibrated), "--hardware", str(hardware)]
-    command += ["--gpus", ",".join(map(str, worlds)), "--bucket-cap-mb", f"{bucket:g}"]
-    command += ["--step-time", f"{known.step:.3f}ms", "--step-spread", f"{100 * known.spread:.2f}%"]
-    command += ["--bucket-copies", f"{known.gradient_bytes / known.ddp / 1e6:.4f}GB/s"]
-    command += ["--cores", "0.5"]
-    if known.buffer_bytes:
-        command += ["--buffer-bytes", str(known.buffer_bytes)]
-    answer: dict[str, Any] = json.loads(_call(command))
+    answer = foretrain.predict(
+        known.bundle,
+        on=calibrated,
+        hardware=hardware,
+        gpus=worlds,
+        bucket_cap_mb=bucket,
+        bucket_copies=f"{known.copies:.4f}GB/s",
+        cores=0.5,
+    )
     found = {}
-    for size in answer["sizes"]:
-        step = size["step_time"]
-        found[size["gpus"]] = Forecast(
-            *(step[f"{key}_ns"] / 1e6 for key in ("value", "low", "high"))
+    for size in answer.sizes:
+        step = size.step_time
+        found[size.gpus] = Forecast(
+            *(ns / 1e6 for ns in (step.value_ns, step.low_ns, step.high_ns))
         )
     return found
-
-
-def _call(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ForecastError(f"{' '.join(command)}:\n{done.stderr.strip()}")
-    return done.stdout

@@ -4,7 +4,6 @@ four."""
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 from foretrain.capture.emulate import Emulation, Settings
 
 _HERE = Path(__file__).resolve().parent
-_LIBRARY = _HERE.parents[1] / "crates" / "foretrain-python" / "python"
 
 #: Every node has half a core: two share one, in all runs.
 NODES_PER_CORE = 2
@@ -40,7 +38,7 @@ def measure(
     with Emulation(settings) as emulation:
         for number in range(rounds):
             say(f"round {number + 1} of {rounds}")
-            _record(emulation, out, models, steps)
+            _record(emulation, out, models, steps, number)
             _collectives(emulation, out, rates, number)
             for world in worlds:
                 # Every round in another order, too.
@@ -55,10 +53,18 @@ def measure(
                 _run_worker(emulation, out, plan, world, alone=False)
 
 
-def _record(emulation: Emulation, out: Path, models: Sequence[str], steps: int) -> None:
-    """Records one worker. Its neighbour on the core records too, for itself."""
+def _record(
+    emulation: Emulation, out: Path, models: Sequence[str], steps: int, number: int
+) -> None:
+    """Captures one worker. Its neighbour on the core records too, for itself."""
     say("  one worker")
-    plan = {"what": "record", "out": str(out / "recorded"), "models": models, "steps": steps}
+    plan: dict[str, Any] = {
+        "what": "record",
+        "out": str(out / "recorded"),
+        "models": models,
+        "steps": steps,
+    }
+    plan["round"] = number
     emulation.limit(None)
     _run_worker(emulation, out, plan, NODES_PER_CORE, alone=True)
 
@@ -85,13 +91,11 @@ def _run_worker(
 
 
 def _run(emulation: Emulation, out: Path, command: list[str], nodes: int, *, alone: bool) -> None:
-    paths = [str(_LIBRARY), *filter(None, [os.environ.get("PYTHONPATH")])]
     with open(out / "log.txt", "ab") as log:
         outcome = emulation.run(
             command,
             nodes=nodes,
             alone=alone,
-            environment={"PYTHONPATH": os.pathsep.join(paths)},
             output=log,
             timeout=_TIMEOUT,
         )

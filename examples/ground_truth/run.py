@@ -1,24 +1,22 @@
 """Holds forecasts against measurements on emulated nodes, from end to end.
 
-    python examples/ground_truth/run.py --foretrain target/release/foretrain
+    python examples/ground_truth/run.py
 
-records three small trainings on one worker, measures collectives of two, forecasts two and four
+captures three small trainings on one worker, measures collectives of two, forecasts two and four
 workers at three link rates and two bucket sizes, then measures all of these, and writes a table.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "crates/foretrain-python/python"))
-
-from forecast import ForecastError, calibrate, forecast, recorded  # noqa: E402
-from foretrain.capture.emulate import EmulationError, why_not  # noqa: E402
-from measurement import MeasurementError, measure, say  # noqa: E402
-from score import Score, measured, report  # noqa: E402
+from forecast import calibrate, forecast, recorded
+from foretrain import ForetrainError
+from foretrain.capture.emulate import EmulationError, why_not
+from measurement import MeasurementError, measure, say
+from score import Score, measured, report
 
 MODELS = ("cnn", "transformer", "recommender")
 WORLDS = (2, 4)
@@ -31,7 +29,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--foretrain", default=shutil.which("foretrain"), help="the command")
     parser.add_argument("--out", type=Path, default=Path("ground-truth"), help="where files go")
     parser.add_argument(
         "--rounds", type=int, default=6, help="times that everything is measured (6)"
@@ -42,8 +39,6 @@ def main() -> int:
     )
     parser.add_argument("--report", type=Path, help="write the table as Markdown here too")
     asked = parser.parse_args()
-    if not asked.foretrain:
-        return _fail("the foretrain command is not on the path: give --foretrain PATH")
     try:
         if not asked.keep:
             reason = _why_skip()
@@ -56,8 +51,8 @@ def main() -> int:
                 )
             asked.out.mkdir(parents=True)
             measure(asked.out, MODELS, WORLDS, RATES, BUCKETS, asked.rounds, asked.steps)
-        score = _score(asked.foretrain, asked.out)
-    except (EmulationError, MeasurementError, ForecastError, OSError) as error:
+        score = _score(asked.out)
+    except (EmulationError, MeasurementError, ForetrainError, OSError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         return 130
@@ -76,17 +71,15 @@ def _why_skip() -> str | None:
     return why_not()
 
 
-def _score(foretrain: str, out: Path) -> list[Score]:
+def _score(out: Path) -> list[Score]:
     known = recorded(out, MODELS)
     truth = measured(out)
-    clusters = {rate: calibrate(foretrain, out, rate) for rate in RATES}
+    clusters = {rate: calibrate(out, rate) for rate in RATES}
     scores = []
     for model in MODELS:
         for rate in RATES:
             for bucket in BUCKETS:
-                answers = forecast(
-                    foretrain, out, model, known[model], clusters[rate], WORLDS, bucket
-                )
+                answers = forecast(known[model], clusters[rate], WORLDS, bucket)
                 for world in WORLDS:
                     key = (model, world, rate, bucket)
                     scores.append(Score(*key, truth[key], answers[world], known[model].step))

@@ -17,11 +17,14 @@ from typing import Any
 import models
 import torch
 import torch.distributed as dist
+from foretrain.capture import capture
 from foretrain.capture.emulate import limit
 from torch.nn.parallel import DistributedDataParallel
 
 #: Steps before those that count: DDP arranges its buckets anew after the first.
 WARM_UP = 4
+#: Steps without the profiler that a capture times: enough for their spread.
+TIMED = 12
 
 
 def main() -> None:
@@ -35,37 +38,33 @@ def main() -> None:
 
 
 def record(plan: dict[str, Any]) -> None:
-    """Step times without the profiler, alone and under DDP, and a profile, of every model."""
+    """Captures every model alone, and times it by turns alone and under DDP."""
     out = Path(plan["out"]) / os.environ["FORETRAIN_NODE"]
     out.mkdir(parents=True, exist_ok=True)
     for name in plan["models"]:
-        step, model = prepare(name, None)
-        wrapped, _ = prepare(name, 25.0)
-        plain, under_ddp = [], []
+        training, step = prepare(name, None)
+        wrapped = prepare(name, 25.0)[1]
         for _ in range(WARM_UP):
             step(), wrapped()
+        plain, under_ddp = [], []
         # By turns, so that both meet the same machine.
         for _ in range(plan["steps"]):
             plain.append(timed(step))
             under_ddp.append(timed(wrapped))
-        row = {
-            "model": name,
-            "steps_ms": plain,
-            "under_ddp_ms": under_ddp,
-            "gradient_bytes": sum(p.numel() * p.element_size() for p in model.parameters()),
-            "buffer_bytes": sum(b.numel() * b.element_size() for b in model.buffers()),
-        }
-        append(out / "steps.jsonl", row)
-        trace = out / f"{name}.json.gz"
-        if not trace.exists():
-            profile(step, trace)
+        append(out / "steps.jsonl", {"model": name, "alone_ms": plain, "under_ddp_ms": under_ddp})
+        bundle = out / f"{name}-{plan['round']}"
+        stages = {"warmup": 1, "timed": TIMED, "gradients": 1, "profiler_warmup": 1}
+        with capture(bundle, model=training.model, **stages) as recorder:
+            while not recorder.idle:
+                step()
+                recorder.step()
 
 
 def measure(plan: dict[str, Any]) -> None:
     """Step times of every configuration under DDP."""
     rank = dist.get_rank()
     for name, mbit, bucket in plan["configurations"]:
-        step, _ = prepare(name, bucket)
+        step = prepare(name, bucket)[1]
         limit(mbit * 1e6)
         dist.barrier()
         for _ in range(WARM_UP):
@@ -78,8 +77,8 @@ def measure(plan: dict[str, Any]) -> None:
         dist.barrier()
 
 
-def prepare(name: str, bucket: float | None) -> tuple[Callable[[], None], torch.nn.Module]:
-    """A step of a model, under DDP with this bucket cap in MiB if there is one."""
+def prepare(name: str, bucket: float | None) -> tuple[models.Training, Callable[[], None]]:
+    """A model and its step, under DDP with this bucket cap in MiB if there is one."""
     made = models.training(name, seed=1 + dist.get_rank())
     model = made.model
     if bucket is not None:
@@ -91,7 +90,7 @@ def prepare(name: str, bucket: float | None) -> tuple[Callable[[], None], torch.
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
-    return step, made.model
+    return made, step
 
 
 def timed(step: Callable[[], None]) -> float:
@@ -99,20 +98,6 @@ def timed(step: Callable[[], None]) -> float:
     start = time.perf_counter()
     step()
     return round((time.perf_counter() - start) * 1e3, 3)
-
-
-def profile(step: Callable[[], None], trace: Path) -> None:
-    """A profile of a few steps."""
-    schedule = torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1)
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU],
-        schedule=schedule,
-        record_shapes=True,
-        on_trace_ready=lambda finished: finished.export_chrome_trace(str(trace)),
-    ) as running:
-        for _ in range(6):
-            step()
-            running.step()
 
 
 def append(path: Path, row: dict[str, Any]) -> None:

@@ -33,15 +33,21 @@ fn walk(command: &Command, path: &str, verbs: &mut Map<String, Value>) {
     let text = |styled: Option<&clap::builder::StyledStr>| styled.map(ToString::to_string);
     let arguments: Vec<Value> = command
         .get_arguments()
-        .filter(|one| !one.is_hide_set() && !OF_THE_COMMAND.contains(&one.get_id().as_str()))
+        .filter(|one| !one.is_hide_set() && !is_of_the_command(one))
         .map(argument)
         .collect();
     let about = text(command.get_long_about().or(command.get_about()));
     verbs.insert(path.to_owned(), json!({ "about": about, "arguments": arguments }));
 }
 
-/// What only a command line has a use for.
-const OF_THE_COMMAND: [&str; 6] = ["help", "version", "json", "out", "no_progress", "color"];
+/// Whether only a command line has a use for it. Verbs that keep a file name it by `-o` too.
+fn is_of_the_command(argument: &Arg) -> bool {
+    match argument.get_id().as_str() {
+        "help" | "version" | "json" | "no_progress" | "color" => true,
+        "out" => argument.get_short().is_none(),
+        _ => false,
+    }
+}
 
 fn argument(argument: &Arg) -> Value {
     let takes = argument.get_num_args().unwrap_or(ValueRange::SINGLE);

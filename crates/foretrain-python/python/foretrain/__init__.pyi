@@ -271,6 +271,7 @@ class calibrate:
     def collectives(
         *logs: str | int | float,
         on: str,
+        out: _Path | None = None,
         force: bool = False,
         name: str | None = None,
         collective: str | None = None,
@@ -286,6 +287,7 @@ class calibrate:
         alone: _Path | None = None,
         source: str | None = None,
         licence: str | None = None,
+        out: _Path | None = None,
         force: bool = False,
         hardware: _Path | Iterable[_Path] | None = None,
     ) -> Answer:
@@ -298,6 +300,7 @@ class calibrate:
         *,
         device: str | None = None,
         only: str | None = None,
+        out: _Path | None = None,
         force: bool = False,
         hardware: _Path | Iterable[_Path] | None = None,
     ) -> Answer:
@@ -309,9 +312,28 @@ class calibrate:
         sizes: str | int | float | Iterable[str | int | float] | None = None,
         budget: _Time | None = None,
         raw: _Path | None = None,
+        out: _Path | None = None,
         force: bool = False,
     ) -> Answer:
         """Measure on this machine what sending, receiving, summing, copying and compressing gradients costs, or take measured times from tables"""
+
+class capture:
+    @staticmethod
+    def comm(
+        *,
+        procs: str | int | float | Iterable[str | int | float] | None = None,
+        sizes: str | int | float | Iterable[str | int | float] | None = None,
+        ops: str | int | float | Iterable[str | int | float] | None = None,
+        budget: _Time | None = None,
+        backend: str | None = None,
+        python: str | int | float | None = None,
+        listen: str | int | float | None = None,
+        machines: int | float | str | None = None,
+        connect: str | int | float | None = None,
+        out: _Path | None = None,
+        force: bool = False,
+    ) -> Answer:
+        """Measure collectives on this machine, or between several, for `calibrate collectives`"""
 
 class fleet:
     @staticmethod
@@ -386,6 +408,7 @@ class fleet:
         /,
         *,
         row: str | int | float,
+        out: _Path | None = None,
         optimizer: str | None = None,
         precision: str | None = None,
         schema: str | None = None,
