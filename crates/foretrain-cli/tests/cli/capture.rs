@@ -98,7 +98,7 @@ fn what_ifs_start_from_the_captured_step() {
         "--recorded-on",
         "cpu-node",
         "--change",
-        "gpus 2",
+        "gpus=2",
     ]);
     assert!(words(&page).contains("from the capture"), "{page}");
 }
@@ -136,20 +136,30 @@ fn of_one_rank(parallel: Value) -> Value {
 
 #[test]
 fn captures_of_one_process_tell_how_ddp_would_be() {
+    let evidence = |directory: &Path, more: &[&str]| -> Vec<String> {
+        let on = ["predict", text(directory), "--on", "dgx-a100", "--gpus", "8", "--json"];
+        let page: Value = serde_json::from_str(&answer(&[&on[..], more].concat())).expect("JSON");
+        let lines = page["evidence"].as_array().expect("evidence").iter();
+        let told = |line: &Value, key: &str| line[key].as_str().expect("text").to_owned();
+        lines.map(|line| format!("{}: {}", told(line, "what"), told(line, "source"))).collect()
+    };
+    let has = |lines: &[String], line: &str| {
+        assert!(lines.iter().any(|known| known == line), "{line} is not in {lines:#?}");
+    };
     let plain = alone(of_one_rank(json!({"kind": "none"})));
-    let on = ["--on", "dgx-a100", "--gpus", "8"];
-    let page = words(&answer(&[&["predict", text(plain.path())][..], &on].concat()));
-    assert!(page.contains("4.883 KiB from the capture, before every forward pass"), "{page}");
+    let lines = evidence(plain.path(), &[]);
+    has(&lines, "broadcast of buffers: 4.883 KiB from the capture, before every forward pass");
     let settings = alone(of_one_rank(json!({"kind": "ddp", "ddp": {
         "bucket_cap_bytes": 4_194_304, "bucket_cap_is_default": false,
         "gradient_as_bucket_view": true, "broadcast_buffers": false}})));
-    let page = words(&answer(&[&["predict", text(settings.path())][..], &on].concat()));
-    assert!(page.contains("cap of gradient buckets 4.000 MiB from the capture"), "{page}");
-    assert!(page.contains("into gradient buckets and back none, from the capture"), "{page}");
-    assert!(!page.contains("before every forward pass"), "{page}");
+    let lines = evidence(settings.path(), &[]);
+    has(&lines, "cap of gradient buckets: 4.000 MiB from the capture");
+    has(&lines, "copies into gradient buckets and back: none, from the capture");
+    assert!(!lines.iter().any(|line| line.contains("forward pass")), "{lines:#?}");
     let given = ["--bucket-cap-mb", "25", "--bucket-copies", "5GB/s", "--buffer-bytes", "1KiB"];
-    let page = words(&answer(&[&["predict", text(settings.path())][..], &on, &given].concat()));
-    assert!(!page.contains("from the capture"), "{page}");
+    let lines = evidence(settings.path(), &given);
+    assert!(!lines.iter().any(|line| line.contains("capture")), "{lines:#?}");
+    has(&lines, "broadcast of buffers: 1.000 KiB as given, before every forward pass");
 }
 
 #[test]
@@ -171,8 +181,11 @@ fn captures_that_are_wrong_are_refused_by_file_and_key() {
                 }
             }
         });
-        for verb in ["inspect", "export"] {
-            let said = complaint(&[verb, text(directory.path())], directory.path());
+        let path = text(directory.path());
+        let graph = directory.path().join("graph.parquet");
+        let verbs = [&["inspect", path][..], &["export", path, "--graph", text(&graph)]];
+        for arguments in verbs {
+            let said = complaint(arguments, directory.path());
             assert!(said.contains(says) && said.contains("rank0.capture.json"), "{said}");
         }
     }
