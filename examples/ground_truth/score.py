@@ -108,9 +108,9 @@ def _summary_lines(scores: Sequence[Score]) -> list[str]:
     found = order(scores)
     lines = [
         f"Of {len(scores)} configurations the median error is {100 * median(sizes):.1f} %, the "
-        f"ninth decile {100 * quantile(sizes, 0.9):.1f} %, the worst {100 * max(sizes):.1f} %, the mean "
-        f"{100 * sum(s.error for s in scores) / len(scores):+.1f} %. {inside} are within the "
-        "forecast's interval of 80 %.",
+        f"ninth decile {100 * quantile(sizes, 0.9):.1f} %, the worst {100 * max(sizes):.1f} %, "
+        f"the mean {100 * sum(s.error for s in scores) / len(scores):+.1f} %. {inside} are within "
+        "the forecast's interval of 80 %.",
         f"Of {found.right + len(found.wrong)} pairs of a model's configurations that differ by "
         f"more than their noise, {found.right} are in the right order; {found.ties} are ties.",
     ]

@@ -254,5 +254,5 @@ fn sweeps_of_captures_tell_nodes_and_messages() {
         ]
     );
     let rows = ledger.coverage("rows").expect("counted");
-    assert_eq!((rows.used, rows.total), (7, 7));
+    assert_eq!((rows.used, rows.total), (6, 6));
 }

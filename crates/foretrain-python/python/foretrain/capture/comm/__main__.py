@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from .arguments import Arguments, parse
 from .group import SweepError, World
 from .interference import measure as measure_interference
-from .launch import end_with_parent, is_rank, run_ranks
+from .launch import end_with_parent, is_mpi_rank, is_rank, run_mpi_ranks, run_ranks
 from .primitives import measure as measure_primitives
 from .quantities import parse_sizes
 from .sweep import COLUMNS, Plan, sweep
@@ -24,7 +25,9 @@ _SIZES = {"cpu": "1K..64M", "gpu": "1K..1G"}
 def main() -> int:
     """Runs a rank, or starts the ranks of this machine; returns the exit code."""
     asked = parse()
-    if asked.nproc and not is_rank():
+    if asked.nproc and asked.backend == "mpi" and not is_mpi_rank():
+        return _fail_or(run_mpi_ranks, asked.nproc)
+    if asked.nproc and asked.backend != "mpi" and not is_rank():
         # Start-up and the tables beside the collectives have their time too.
         seconds = 3.0 * asked.budget + 2.0 * asked.timeout + 60.0
         return run_ranks("foretrain.capture.comm", sys.argv[1:], asked.nproc, seconds)
@@ -123,6 +126,13 @@ def _world(asked: Arguments) -> World:
             "no launcher has made this process a rank: run it under torchrun, or give --nproc N"
         )
     return TorchWorld(asked.backend, asked.timeout)
+
+
+def _fail_or(start: Callable[[str, list[str], int], int], count: int) -> int:
+    try:
+        return start("foretrain.capture.comm", sys.argv[1:], count)
+    except SweepError as error:
+        return _fail(str(error), 2)
 
 
 def _fail(message: str, code: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,6 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+
+from .group import SweepError
 
 #: Seconds that the other ranks get to notice that one has died.
 GRACE = 5.0
@@ -19,6 +22,21 @@ _PARENT = "FORETRAIN_PARENT"
 def is_rank() -> bool:
     """Whether a launcher has made this process a rank of a job."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def is_mpi_rank() -> bool:
+    """Whether mpirun has started this process: Open MPI, MPICH and Intel's, or Slurm."""
+    known = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")
+    return any(name in os.environ for name in known)
+
+
+def run_mpi_ranks(module: str, arguments: Sequence[str], count: int) -> int:
+    """Runs ``python -m module arguments`` as ``count`` ranks of MPI; returns an exit code."""
+    launcher = shutil.which("mpirun") or shutil.which("mpiexec")
+    if launcher is None:
+        raise SweepError("ranks of MPI are started by mpirun, which is not on the path")
+    command = [launcher, "-n", str(count), sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, check=False).returncode
 
 
 def run_ranks(module: str, arguments: Sequence[str], count: int, seconds: float) -> int:

@@ -58,7 +58,8 @@ def command(words: list[str]) -> list[str]:
 def _instead(reason: str) -> str:
     return (
         f"nodes cannot be emulated here: {reason}. A forecast needs none: measure this machine "
-        "with `foretrain calibrate primitives -o primitives.toml`, and ask `foretrain predict bundle/ "
+        "with `foretrain calibrate primitives -o primitives.toml`, and ask "
+        "`foretrain predict bundle/ "
         "--on CLUSTER --gpus N --primitives primitives.toml`"
     )
 

@@ -38,8 +38,8 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
         usage="%(prog)s --nodes N [options] -- SCRIPT.py [arguments]\n"
         "       %(prog)s --nodes N [options] --replay BUNDLE",
         description="Runs a training script on nodes that are emulated on this machine, one "
-        "process each, with the variables that torchrun sets; or replays a recorded one. Takes Linux, and "
-        "root or user namespaces.",
+        "process each, with the variables that torchrun sets; or replays a recorded one. "
+        "Takes Linux, and root or user namespaces.",
     )
     parser.add_argument("--nodes", type=_checked(_count), required=True, metavar="N")
     parser.add_argument(

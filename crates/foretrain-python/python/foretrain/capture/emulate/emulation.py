@@ -75,8 +75,7 @@ class Emulation:
         try:
             if asked.nodes_per_core is not None:
                 self._cores = processors.cores_of(asked.nodes, asked.nodes_per_core)
-            if asked.quota is not None or asked.nodes_per_core is not None or asked.priority:
-                self._groups = processors.Groups(asked.nodes, asked.quota)
+            self._groups = self._deal_out()
             self._network = Network.build(asked.nodes)
             self.limit(asked.bandwidth, asked.latency)
         except BaseException:
@@ -133,6 +132,19 @@ class Emulation:
         if self._groups:
             self._groups.end()
             self._groups = None
+
+    def _deal_out(self) -> processors.Groups | None:
+        asked = self.settings
+        needed = asked.quota is not None or asked.priority
+        if not needed and asked.nodes_per_core is None:
+            return None
+        try:
+            return processors.Groups(asked.nodes, asked.quota)
+        except EmulationError:
+            # Sessions that share a core get equal parts of it without groups as well.
+            if needed:
+                raise
+            return None
 
     def _up(self) -> Network:
         if self._network is None:

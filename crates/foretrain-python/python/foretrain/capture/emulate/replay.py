@@ -40,9 +40,8 @@ def replay(bundle: str, settings: Settings, strategy: str, steps: int, reason: s
     print(
         f"expected    {told * 1e3:.2f} ms, {100 * (told / usual - 1):+.1f} %: recorded computing,"
     )
-    print(
-        f"            and exchanges that take {sum(exchanges) * 1e3:.2f} ms when nothing is computed"
-    )
+    total_ms = sum(exchanges) * 1e3
+    print(f"            and exchanges that take {total_ms:.2f} ms when nothing is computed")
     return 0
 
 
