@@ -71,7 +71,12 @@ def test_a_stage_that_fails_ends_the_capture(
     timed: int,
 ) -> None:
     toy = Toy()
-    monkeypatch.setattr(target, fail)
+    if "unregister" in target:
+        # It does what it should first: an observer that stays would meet later tests.
+        unregister = torch.profiler.ExecutionTraceObserver.unregister_callback
+        monkeypatch.setattr(target, lambda self: fail(unregister(self)))
+    else:
+        monkeypatch.setattr(target, fail)
     with pytest.warns(RuntimeWarning, match=f"foretrain capture, {about}: .*injected") as told:
         assert train(tmp_path, toy, execution_trace=True) == STEPS
     assert len([one for one in told if "foretrain" in str(one.message)]) == 1
@@ -168,6 +173,18 @@ def test_somebody_else_s_profiler(tmp_path: Path, read: Read) -> None:
             assert train(tmp_path, toy) == STEPS
     assert profiler.key_averages()
     assert len(read()["steps"]["unprofiled"]["wall_ns"]) == 4
+
+
+def test_somebody_else_s_observer(tmp_path: Path, read: Read) -> None:
+    observer = torch.profiler.ExecutionTraceObserver()
+    observer.register_callback(str(tmp_path / "theirs.json"))
+    try:
+        with pytest.warns(RuntimeWarning, match="is another observer registered"):
+            assert train(tmp_path, Toy(), execution_trace=True) == STEPS
+    finally:
+        observer.unregister_callback()
+    written = read()
+    assert "execution" not in written["files"] and "trace" in written["files"]
 
 
 def test_a_program_that_ends_early_still_writes(tmp_path: Path) -> None:

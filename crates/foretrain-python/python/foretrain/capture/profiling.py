@@ -95,6 +95,9 @@ class ExecutionStage(Stage):
             observer.stop()
             observer.unregister_callback()
             if self.done > 0:
+                if not self._plain.exists():
+                    # There is one observer per process, and PyTorch does not say that it is taken.
+                    raise RuntimeError("PyTorch wrote none; is another observer registered?")
                 self._bundle.pack(self._plain, self._bundle.execution)
                 self.written = True
         finally:
