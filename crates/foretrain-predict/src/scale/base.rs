@@ -11,7 +11,7 @@ use foretrain_rewrite::backward_passes;
 
 use super::captured::FromCapture;
 use super::cost::Machines;
-use super::links::{Transfer, alone};
+use super::links::take_out_sharing;
 use super::noise::Noise;
 use super::notes::{
     describe_base, role_evidence, synchronisation_evidence, warn_about_communication,
@@ -298,45 +298,6 @@ impl<'a> Base<'a> {
         }
         evidence
     }
-}
-
-/// Notes for every transfer how long it would have taken without others on the same links.
-fn take_out_sharing(
-    ranks: &mut Ranks,
-    from: Option<&Cluster>,
-    to: &Cluster,
-    evidence: &mut Vec<Evidence>,
-) -> Result<()> {
-    for class in &mut ranks.classes {
-        let (layout, transfers) = (&class.layout, &class.transfers);
-        let machines = Machines {
-            layout,
-            transfers,
-            alone: &class.alone,
-            from,
-            to,
-            latency: 1.0,
-            costs: None,
-        };
-        let uses = machines.recorded_uses(&class.graph)?;
-        let replayed: Vec<Transfer> =
-            class.replayed.iter().map(|one| one.without_wait(&class.transfers)).collect();
-        class.alone = alone(&replayed, &uses);
-    }
-    let lead = ranks.lead();
-    if !lead.alone.is_empty() {
-        evidence.push(Evidence::new(
-            EvidenceKind::Inferred,
-            "transfers that overlapped",
-            format!(
-                "{} of {} recorded transfers shared a link with others: they are simulated at full rate, and share where they meet",
-                lead.alone.len(),
-                lead.replayed.len()
-            ),
-            0.1,
-        ));
-    }
-    Ok(())
 }
 
 /// What is not understood cannot be extrapolated.

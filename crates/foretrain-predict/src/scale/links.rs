@@ -9,15 +9,17 @@
 //! the integral of the rate over the recorded transfer. So where the same collectives meet again
 //! they take as long as recorded, and where they do not, they no longer pay for each other.
 
-use foretrain_core::Nanos;
+use foretrain_core::{Evidence, EvidenceKind, Nanos, Result};
 use foretrain_cost::{CollectiveCall, Fabric, bus_factor, collective_time};
 use foretrain_flow::{Demand as Wanted, Paths, max_min};
 use foretrain_graph::{Job, NodeId};
+use foretrain_hardware::Cluster;
 use foretrain_rewrite::collectives;
 use foretrain_sim::{Demand, Resource, SimOptions, Timeline};
 use rustc_hash::FxHashMap;
 
-use super::cost::Costs;
+use super::cost::{Costs, Machines};
+use super::ranks::Ranks;
 use crate::transfer::Transfers;
 
 /// What a collective takes of its rank's links at full rate, each 0 to 1.
@@ -166,6 +168,45 @@ fn rates(uses: impl Iterator<Item = LinkUse>) -> Vec<f64> {
         wanted.push(Wanted { weight, cap: 1.0, count: 1.0 });
     }
     max_min(&[1.0, 1.0], &paths, &wanted).into_iter().map(|fair| fair.rate).collect()
+}
+
+/// Notes for every transfer how long it would have taken without others on the same links.
+pub(super) fn take_out_sharing(
+    ranks: &mut Ranks,
+    from: Option<&Cluster>,
+    to: &Cluster,
+    evidence: &mut Vec<Evidence>,
+) -> Result<()> {
+    for class in &mut ranks.classes {
+        let (layout, transfers) = (&class.layout, &class.transfers);
+        let machines = Machines {
+            layout,
+            transfers,
+            alone: &class.alone,
+            from,
+            to,
+            latency: 1.0,
+            costs: None,
+        };
+        let uses = machines.recorded_uses(&class.graph)?;
+        let replayed: Vec<Transfer> =
+            class.replayed.iter().map(|one| one.without_wait(&class.transfers)).collect();
+        class.alone = alone(&replayed, &uses);
+    }
+    let lead = ranks.lead();
+    if !lead.alone.is_empty() {
+        evidence.push(Evidence::new(
+            EvidenceKind::Inferred,
+            "transfers that overlapped",
+            format!(
+                "{} of {} recorded transfers shared a link with others: they are simulated at full rate, and share where they meet",
+                lead.alone.len(),
+                lead.replayed.len()
+            ),
+            0.1,
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
