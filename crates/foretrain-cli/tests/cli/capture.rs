@@ -80,7 +80,7 @@ fn a_bundle_says_what_options_would() {
     let on = ["--on", "cpu-node", "--recorded-on", "cpu-node", "--gpus", "2,4", "--json"];
     let by_capture = answer(&[&["predict", BUNDLE][..], &on].concat());
     let bare = bundle(|capture| {
-        *capture = json!({"foretrain_capture": 1, "rank": capture["rank"], "world_size": 2})
+        *capture = json!({"foretrain_capture": 1, "rank": capture["rank"], "world_size": 2});
     });
     let given = ["--step-time", &step, "--step-spread", "5%", "--replica-batch", "64"];
     let by_options = answer(&[&["predict", text(bare.path())][..], &on, &given].concat());
@@ -107,7 +107,7 @@ fn what_ifs_start_from_the_captured_step() {
 fn a_step_that_cannot_be_is_left_out() {
     let bundle = bundle(|capture| {
         capture["steps"]["unprofiled"]["wall_ns"] =
-            json!([9_000_000_000_u64, 9_000_000_000_u64, 9_000_000_000_u64])
+            json!([9_000_000_000_u64, 9_000_000_000_u64, 9_000_000_000_u64]);
     });
     let page = words(&predicted(bundle.path(), &[]));
     assert!(

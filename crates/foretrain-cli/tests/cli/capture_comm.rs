@@ -94,7 +94,7 @@ elementwise,50331648,40,44,all_gather,8,67108864,500,550,NVIDIA A100-SXM4-80GB,5
     let file = write(home.path(), "interference.csv", table);
     let page = answer(&["calibrate", "interference", text(&file)]);
     assert!(page.contains("1.10 times as long as alone"), "{page}");
-    let on_cpu = write(home.path(), "cpu.csv", &table.replace("NVIDIA A100-SXM4-80GB", "cpu"));
+    let on_cpu = write(home.path(), "cpu.csv", table.replace("NVIDIA A100-SXM4-80GB", "cpu"));
     let said = complaint(&["calibrate", "interference", text(&on_cpu)], home.path());
     assert!(said.contains("measured on processors") && said.contains("--cores"), "{said}");
 }
