@@ -26,7 +26,7 @@ fn answers_are_those_of_the_command() {
         &["inspect", &example],
         &["predict", &example, "--on", "dgx-a100", "--gpus", "2,16"],
         &["whatif", &example],
-        &["estimate", "llama-3-8b", "--on", "dgx-h100", "--gpus", "8", "--batch", "8"],
+        &["estimate", "llama-3-8b", "--on", "dgx-h100", "--gpus", "64", "--batch", "512"],
         &["hardware", "list"],
         &["strategies"],
     ];
