@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foretrain_cli::{Kept, Refused, Session, ask, read};
 
-use super::support::{TINY, answer, root};
+use super::support::{TINY, root, run};
 
 fn arguments(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
@@ -32,9 +32,14 @@ fn answers_are_those_of_the_command() {
     ];
     for words in verbs {
         let kept = asked(words, &Session::default());
-        assert_eq!(kept.text, answer(words), "{words:?}");
-        let json = answer(&[words, &["--json"]].concat());
-        assert_eq!(kept.json.as_deref(), Some(json.as_str()), "{words:?}");
+        let said = run(words);
+        assert_eq!(
+            (kept.text.as_str(), kept.holds),
+            (said.out.as_str(), said.code == 0),
+            "{words:?}"
+        );
+        let said = run(&[words, &["--json"]].concat());
+        assert_eq!(kept.json.as_deref(), Some(said.out.as_str()), "{words:?}");
         let html = kept.html.expect("a page");
         assert!(
             html.starts_with("<div class=\"foretrain\">") && html.contains("<table>"),
