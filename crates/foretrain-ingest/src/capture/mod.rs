@@ -4,6 +4,7 @@
 //! of the right type and a figure that can be, as a slip would otherwise become a forecast.
 
 mod file;
+mod numbers;
 
 use std::path::Path;
 use std::sync::Arc;
