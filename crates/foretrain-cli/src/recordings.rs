@@ -39,6 +39,16 @@ pub enum Input {
     Graphs(Graphs),
 }
 
+impl Input {
+    /// What reading and analysing met.
+    pub fn ledger(&self) -> &Ledger {
+        match self {
+            Self::Traces(job) => &job.ledger,
+            Self::Graphs(job) => &job.ledger,
+        }
+    }
+}
+
 /// The ranks of a job.
 #[derive(Debug)]
 pub struct Job {

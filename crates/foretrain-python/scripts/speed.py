@@ -46,7 +46,9 @@ def main() -> None:
     by_command, by_python = best([*command, *asked], given.runs), best(in_python, given.runs)
     print(f"import foretrain            {1e3 * (imported - bare):8.1f} ms beyond the interpreter's")
     print(f"predict by the command      {1e3 * by_command:8.1f} ms")
-    print(f"predict in Python           {1e3 * by_python:8.1f} ms, start of the interpreter included")
+    print(
+        f"predict in Python           {1e3 * by_python:8.1f} ms, start of the interpreter included"
+    )
     print(f"ratio                       {by_python / by_command:8.3f}")
 
 

@@ -5,8 +5,8 @@ use clap::{Arg, ArgAction, Command};
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// All verbs with their options, as JSON: an object by verb (`fleet schedule`), of `about`,
-/// `after_help` and `arguments`.
+/// All verbs with their options, as JSON: an object by verb (`fleet schedule`), of `about`
+/// and `arguments`.
 #[pyfunction]
 pub(crate) fn describe() -> String {
     let mut verbs = Map::new();

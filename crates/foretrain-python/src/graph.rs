@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use foretrain::core::Nanos;
-use foretrain::graph::{NodeSet, Query, Removal, StepGraph as Graph};
+use foretrain::graph::{NodeId, NodeSet, Query, Removal, StepGraph as Graph};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
@@ -120,7 +120,7 @@ impl StepGraph {
     /// Rows of the nodes that a query selects.
     fn select(&self, query: &str) -> PyResult<Vec<u32>> {
         let graph = self.lock();
-        Ok(select(&graph, query)?.iter().map(|id| id.get()).collect())
+        Ok(select(&graph, query)?.iter().map(NodeId::get).collect())
     }
 
     /// Multiplies the work of what a query selects; returns how many nodes that are.

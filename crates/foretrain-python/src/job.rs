@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use foretrain::core::Nanos;
+use foretrain::predict::Recording;
 use foretrain_cli::Input;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -26,7 +28,7 @@ impl Job {
     #[getter]
     fn ranks(&self) -> Vec<u32> {
         match &*self.input {
-            Input::Traces(job) => job.recordings.iter().map(|one| one.rank()).collect(),
+            Input::Traces(job) => job.recordings.iter().map(Recording::rank).collect(),
             Input::Graphs(job) => job.graphs.iter().map(|graph| graph.meta.rank).collect(),
         }
     }
@@ -36,7 +38,7 @@ impl Job {
     fn world_size(&self) -> u32 {
         match &*self.input {
             Input::Traces(job) => {
-                job.recordings.iter().map(|one| one.world_size()).max().unwrap_or(1)
+                job.recordings.iter().map(Recording::world_size).max().unwrap_or(1)
             }
             Input::Graphs(job) => {
                 job.graphs.iter().map(|graph| graph.meta.world_size).max().unwrap_or(1)
@@ -68,9 +70,7 @@ impl Job {
     fn step_times_ns(&self) -> Vec<Vec<i64>> {
         match &*self.input {
             Input::Traces(job) => {
-                let times = |times: Vec<foretrain::core::Nanos>| {
-                    times.into_iter().map(|time| time.nanos()).collect()
-                };
+                let times = |times: Vec<Nanos>| times.into_iter().map(Nanos::nanos).collect();
                 job.recordings.iter().map(|one| times(one.step_times())).collect()
             }
             Input::Graphs(_) => Vec::new(),

@@ -73,14 +73,11 @@ pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
         interference,
         costs: options.costs.clone(),
     };
-    let (prediction, ledger) = match &*input {
-        Input::Traces(job) => {
-            (predict(&job.recordings, &cluster, &catalogue, &asked)?, &job.ledger)
-        }
-        Input::Graphs(job) => {
-            (predict_graphs(&job.graphs, &cluster, &catalogue, &asked)?, &job.ledger)
-        }
+    let prediction = match &*input {
+        Input::Traces(job) => predict(&job.recordings, &cluster, &catalogue, &asked)?,
+        Input::Graphs(job) => predict_graphs(&job.graphs, &cluster, &catalogue, &asked)?,
     };
+    let ledger = input.ledger();
     output.give(
         || json::to_text(&PredictReport::new(&prediction, ledger)),
         |style| {

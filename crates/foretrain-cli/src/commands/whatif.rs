@@ -73,14 +73,11 @@ pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
         .num_threads(options.source.options.threads)
         .build()
         .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
-    let (answer, ledger) = match &*input {
-        Input::Traces(job) => {
-            (pool.install(|| what_if(&job.recordings, &catalogue, &asked))?, &job.ledger)
-        }
-        Input::Graphs(job) => {
-            (pool.install(|| what_if_graphs(&job.graphs, &catalogue, &asked))?, &job.ledger)
-        }
-    };
+    let answer = pool.install(|| match &*input {
+        Input::Traces(job) => what_if(&job.recordings, &catalogue, &asked),
+        Input::Graphs(job) => what_if_graphs(&job.graphs, &catalogue, &asked),
+    })?;
+    let ledger = input.ledger();
     output.give(
         || json::to_text(&WhatIfReport::new(&answer, ledger)),
         |style| text::whatif(&answer, ledger, style),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use foretrain_core::{Bytes, InputError, Nanos, Result};
+use foretrain_core::{InputError, Result};
 use foretrain_trace::Capture;
 use foretrain_trace::capture::{
     CapturedDdp, CapturedEnvironment, CapturedLayout, CapturedMemory, CapturedParameter,

@@ -64,7 +64,27 @@ def _wrapped(value: Any) -> Any:
     return value
 
 
-class Answer:
+class Frames:
+    """Rows that become frames."""
+
+    def rows(self, table: str | None = None) -> list[dict[str, Any]]:
+        """The rows of a table, or of the main one."""
+        raise NotImplementedError
+
+    def to_pandas(self, table: str | None = None) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame (see `rows`)."""
+        import pandas
+
+        return pandas.DataFrame.from_records(self.rows(table))
+
+    def to_polars(self, table: str | None = None) -> polars.DataFrame:
+        """The rows as a polars DataFrame (see `rows`)."""
+        import polars
+
+        return polars.from_dicts(self.rows(table), infer_schema_length=None)
+
+
+class Answer(Frames):
     """What a verb answered.
 
     `str(answer)` is the command's page, `answer.data` its JSON document with the fields as
@@ -165,23 +185,22 @@ class Answer:
             raise KeyError(f"the answer of {self.verb} holds no table")
         return tables[0]
 
-    def to_pandas(self, table: str | None = None) -> pandas.DataFrame:
-        """A table of the document as a pandas DataFrame (see `rows`)."""
-        import pandas
-
-        return pandas.DataFrame.from_records(self.rows(table))
-
-    def to_polars(self, table: str | None = None) -> polars.DataFrame:
-        """A table of the document as a polars DataFrame (see `rows`)."""
-        import polars
-
-        return polars.from_dicts(self.rows(table), infer_schema_length=None)
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_document": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+    def packed(self) -> bytes:
+        """All of it as bytes, the same for the same answer."""
+        return json.dumps(self.__getstate__(), sort_keys=True).encode()
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Answer:
+        """What was packed."""
+        answer = cls.__new__(cls)
+        answer.__setstate__(json.loads(packed))
+        return answer
 
 
 def _lines(text: str) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._answer import Answer
+from ._answer import Answer, Frames
 from ._job import Job, load
 from ._verbs import ask, verbs
 
 
-class Diagnosis:
+class Diagnosis(Frames):
     """What owns the time of a step, and what each remedy would buy at most.
 
     `inspect` and `whatif` are the two answers; `remedies` are the rows of the second, the largest
@@ -39,17 +39,9 @@ class Diagnosis:
         """Both documents."""
         return {"inspect": self.inspect.to_dict(), "whatif": self.whatif.to_dict()}
 
-    def to_pandas(self) -> Any:
-        """The remedies as a pandas DataFrame."""
-        import pandas
-
-        return pandas.DataFrame.from_records(self.remedies)
-
-    def to_polars(self) -> Any:
-        """The remedies as a polars DataFrame."""
-        import polars
-
-        return polars.from_dicts(self.remedies, infer_schema_length=None)
+    def rows(self, table: str | None = None) -> list[dict[str, Any]]:
+        """The remedies, or a table of `whatif`."""
+        return self.remedies if table is None else self.whatif.rows(table)
 
 
 def diagnose(*sources: Any, **options: Any) -> Diagnosis:

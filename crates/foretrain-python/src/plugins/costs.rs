@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foretrain::core::Nanos;
+use foretrain::core::{Bytes, DType, Nanos};
 use foretrain::cost::interference::{
     Activity, DeviceLimits, KernelLoad, OverlapModel, Own, SlowdownModel, TransferLoad,
 };
@@ -87,9 +87,9 @@ impl OwnCosts for Functions {
             given.set_item("kind", node.kind.as_str())?;
             given.set_item("phase", node.phase.as_str())?;
             given.set_item("module", node.module)?;
-            given.set_item("dtype", node.dtype.map(|dtype| dtype.as_str()))?;
+            given.set_item("dtype", node.dtype.map(DType::as_str))?;
             given.set_item("flops", node.flops)?;
-            given.set_item("bytes", node.moved.map(|bytes| bytes.get()))?;
+            given.set_item("bytes", node.moved.map(Bytes::get))?;
             given.set_item("modelled_ns", modelled.nanos())
         })
     }
@@ -139,7 +139,7 @@ fn described<'py>(py: Python<'py>, activity: &Activity) -> PyResult<Bound<'py, P
             one.set_item("activity", "transfer")?;
             one.set_item("alone_ns", transfer.nanos())?;
             one.set_item("kind", kind.as_str())?;
-            one.set_item("bytes", bytes.map(|bytes| bytes.get()))?;
+            one.set_item("bytes", bytes.map(Bytes::get))?;
             one.set_item("ranks", ranks)?;
             one.set_item("channels", channels)?;
             one.set_item("moving", moving)?;

@@ -3,6 +3,7 @@
 use foretrain::core::{Bytes, InputError, Nanos, Result as Checked};
 use foretrain::cost::primitives::{Codec, Scheme};
 use foretrain::graph::CollectiveKind;
+use foretrain::rewrite::strategy::passes::equal_parts;
 use foretrain::rewrite::strategy::{
     self as rewrite, Anchor, Build, Call, Kind, Parameter, Pass, PassKind, Registry, Scope, Stage,
     Way,
@@ -80,17 +81,14 @@ impl Exchange {
 
     /// Parts of at most so many bytes, as equal as can be.
     fn split(&self, most: u64) -> PyResult<Vec<Self>> {
-        let count = self.bytes.div_ceil(most.max(1)).max(1);
-        if count > MOST_PARTS {
-            let wrong = format!("{} bytes in parts of {most} are {count} parts", self.bytes);
-            return Err(PyValueError::new_err(wrong));
-        }
-        let share = |i: u64| (u128::from(self.bytes) * u128::from(i) / u128::from(count)) as u64;
-        let part = |i: u64| {
+        let sizes = equal_parts(Bytes::new(self.bytes), Bytes::new(most))
+            .map_err(|error| of_input(&error))?;
+        let count = sizes.len();
+        let part = |(i, bytes): (usize, Bytes)| {
             let label = format!("part {} of {count}", i + 1);
-            Self { bytes: share(i + 1) - share(i), label, ..self.clone() }
+            Self { bytes: bytes.get(), label, ..self.clone() }
         };
-        Ok((0..count).map(part).collect())
+        Ok(sizes.enumerate().map(part).collect())
     }
 
     fn __repr__(&self) -> String {
@@ -98,9 +96,6 @@ impl Exchange {
         format!("<Exchange: {} of {} bytes, gradients {from} to {to}>", self.kind, self.bytes)
     }
 }
-
-/// More parts of one exchange than this mean a size in the wrong unit.
-const MOST_PARTS: u64 = 100_000;
 
 /// What a pass may ask while it runs: the time of an operation in ns.
 type Question = Call;

@@ -91,10 +91,7 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output<'_>) -> 
         })?);
     }
     stages.finish();
-    let ledger = match &*input {
-        Input::Traces(job) => &job.ledger,
-        Input::Graphs(job) => &job.ledger,
-    };
+    let ledger = input.ledger();
     // `--on` is required.
     let Some((first, others)) = plans.split_first() else { return Ok(Answer::No) };
     output.give(

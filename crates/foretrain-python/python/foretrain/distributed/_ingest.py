@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import tempfile
 from collections.abc import Iterable
@@ -67,13 +66,12 @@ def _read(path: str, reading: dict[str, Any], stamp: list[Any]) -> bytes:
             file = Path(scratch, "step.parquet")
             ask("export", job, graph=file)
             graph = file.read_bytes()
-    head = json.dumps(answer.__getstate__(), sort_keys=True).encode()
+    head = answer.packed()
     return b"%d %d\n" % (len(head), len(graph)) + head + graph
 
 
 def _unpacked(path: str, result: bytes) -> Ingested:
     stream = io.BytesIO(result)
     head, graph = (int(size) for size in stream.readline().split())
-    answer = Answer.__new__(Answer)
-    answer.__setstate__(json.loads(stream.read(head)))
+    answer = Answer.unpacked(stream.read(head))
     return Ingested(path, answer, stream.read(graph) if graph else None)

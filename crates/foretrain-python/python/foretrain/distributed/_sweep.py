@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._answer import Answer
+from .._answer import Answer, Frames
 from .._errors import UsageError
 from .._job import Job
 from .._verbs import ask, verbs
 from ._run import Backend, Task, run, signature
 
 
-class Sweep:
+class Sweep(Frames):
     """Answers at the points of a grid, in the order of the grid: the last axis runs fastest."""
 
     def __init__(self, points: list[dict[str, Any]], answers: list[Answer]) -> None:
@@ -34,18 +34,6 @@ class Sweep:
             for point, answer in zip(self.points, self.answers, strict=True)
             for row in answer.rows(table)
         ]
-
-    def to_pandas(self, table: str | None = None) -> Any:
-        """The rows as a pandas DataFrame."""
-        import pandas
-
-        return pandas.DataFrame.from_records(self.rows(table))
-
-    def to_polars(self, table: str | None = None) -> Any:
-        """The rows as a polars DataFrame."""
-        import polars
-
-        return polars.from_dicts(self.rows(table), infer_schema_length=None)
 
     def __repr__(self) -> str:
         return f"<Sweep: {len(self)} points>"
@@ -80,21 +68,9 @@ def sweep(
         name = f"{verb} at {', '.join(f'{key}={value}' for key, value in point.items())}"
         tasks.append(Task(_point, (verb, sources, {**fixed, **point}, stamps), name))
     results = run(tasks, directory, backend)
-    return Sweep(points, [_answer(verb, result) for result in results])
+    return Sweep(points, [Answer.unpacked(result) for result in results])
 
 
 def _point(verb: str, sources: list[Any], options: dict[str, Any], stamps: list[Any]) -> bytes:
     del stamps  # only tells one task from another
-    import json
-
-    answer = ask(verb, *sources, **options)
-    # The order of keys is part of "bit for bit".
-    return json.dumps(answer.__getstate__(), sort_keys=True).encode()
-
-
-def _answer(verb: str, result: bytes) -> Answer:
-    import json
-
-    answer = Answer.__new__(Answer)
-    answer.__setstate__(json.loads(result))
-    return answer
+    return ask(verb, *sources, **options).packed()

@@ -19,6 +19,8 @@ mod servers;
 mod stale;
 mod zero;
 
+pub use partition::equal_parts;
+
 use super::draft::Exchange;
 use super::pass::PassKind;
 

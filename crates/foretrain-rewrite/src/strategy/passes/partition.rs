@@ -20,6 +20,22 @@ pub(super) const KIND: PassKind = PassKind {
     },
 };
 
+/// Sizes of the parts of an exchange, of at most a size and as equal as can be.
+///
+/// # Errors
+/// If they are too many to be meant.
+pub fn equal_parts(bytes: Bytes, most: Bytes) -> Result<impl ExactSizeIterator<Item = Bytes>> {
+    let count = bytes.get().div_ceil(most.get().max(1)).max(1);
+    if count > MOST_PARTS {
+        return Err(InputError::new(format!(
+            "an exchange of {bytes} in parts of {most} would have {count} parts"
+        ))
+        .hint("write the size with its unit, as in partition(4MiB)"));
+    }
+    let share = move |i: u32| (u128::from(bytes.get()) * u128::from(i) / u128::from(count)) as u64;
+    Ok((0..count as u32).map(move |part| Bytes::new(share(part + 1) - share(part))))
+}
+
 struct Partition {
     size: Bytes,
 }
@@ -30,21 +46,12 @@ impl Pass for Partition {
         // Where the parts of each exchange are, for those that follow it.
         let mut places: Vec<std::ops::Range<usize>> = Vec::new();
         for exchange in &draft.exchanges {
-            let count = exchange.bytes.get().div_ceil(self.size.get().max(1)).max(1);
-            if count > MOST_PARTS {
-                return Err(InputError::new(format!(
-                    "an exchange of {} in parts of {} would have {count} parts",
-                    exchange.bytes, self.size
-                ))
-                .hint("write the size with its unit, as in partition(4MiB)"));
-            }
+            let sizes = equal_parts(exchange.bytes, self.size)?;
+            let count = sizes.len();
             let begin = parts.len();
-            for part in 0..count {
+            for (part, bytes) in sizes.enumerate() {
                 let mut one = exchange.clone();
-                let share = |i: u64| {
-                    (u128::from(exchange.bytes.get()) * u128::from(i) / u128::from(count)) as u64
-                };
-                one.bytes = Bytes::new(share(part + 1) - share(part));
+                one.bytes = bytes;
                 one.follows = exchange
                     .follows
                     .iter()

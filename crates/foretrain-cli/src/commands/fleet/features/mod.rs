@@ -148,11 +148,11 @@ fn features(
         boundaries: options.reading.boundaries.clone(),
     };
     let input = source.read(output)?;
-    let (mut row, ledger) = match &*input {
-        Input::Traces(job) => (of_recordings(&job.recordings, &asked)?, &job.ledger),
-        Input::Graphs(job) => (of_graphs(&job.graphs, &asked)?, &job.ledger),
+    let mut row = match &*input {
+        Input::Traces(job) => of_recordings(&job.recordings, &asked)?,
+        Input::Graphs(job) => of_graphs(&job.graphs, &asked)?,
     };
-    row.notes.extend(dropped(ledger));
+    row.notes.extend(dropped(input.ledger()));
     Ok(row)
 }
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from .group import OPERATIONS
-from .quantities import parse_seconds, parse_sizes
-
-_T = TypeVar("_T")
+from .quantities import checked, parse_count, parse_seconds, parse_sizes
 
 #: Tables that are written, in the order in which they are measured.
 TABLES = ("comm", "primitives", "interference")
@@ -44,28 +41,28 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
     )
     parser.add_argument(
         "--sizes",
-        type=_checked(parse_sizes),
+        type=checked(parse_sizes),
         default=None,
         metavar="SIZES",
         help="sizes in bytes, like 1K..64M or 4K,1M (up to 64M on CPUs and 1G on GPUs)",
     )
     parser.add_argument(
         "--ops",
-        type=_checked(_operations),
+        type=checked(_operations),
         default=list(OPERATIONS),
         metavar="LIST",
         help="operations: " + ", ".join(OPERATIONS),
     )
     parser.add_argument(
         "--ranks",
-        type=_checked(_counts),
+        type=checked(_counts),
         default=[],
         metavar="LIST",
         help="numbers of ranks to measure, like 2,4 (all powers of two, and all)",
     )
     parser.add_argument(
         "--tables",
-        type=_checked(_tables),
+        type=checked(_tables),
         default=list(TABLES),
         metavar="LIST",
         help="tables to write: " + ", ".join(TABLES),
@@ -74,7 +71,7 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
         "--backend", choices=("nccl", "gloo", "mpi"), help="library (nccl with GPUs, else gloo)"
     )
     parser.add_argument(
-        "--nproc", type=_checked(_count), metavar="N", help="start N ranks on this machine"
+        "--nproc", type=checked(_count), metavar="N", help="start N ranks on this machine"
     )
     parser.add_argument(
         "--out", type=Path, default=Path("."), metavar="DIR", help="where the tables go (here)"
@@ -82,14 +79,14 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--overwrite", action="store_true", help="replace tables that are there")
     parser.add_argument(
         "--budget",
-        type=_checked(parse_seconds),
+        type=checked(parse_seconds),
         default=60.0,
         metavar="TIME",
         help="time for the collectives (60s); the other tables take up to a third more each",
     )
     parser.add_argument(
         "--timeout",
-        type=_checked(parse_seconds),
+        type=checked(parse_seconds),
         default=60.0,
         metavar="TIME",
         help="how long a rank waits for another that is silent (60s)",
@@ -111,22 +108,8 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
     )
 
 
-def _checked(parser: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Hands the parser's own message on, where argparse would only name the function."""
-
-    def parse_one(text: str) -> _T:
-        try:
-            return parser(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return parse_one
-
-
 def _count(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 4096:
-        raise ValueError(f"{text!r} is no number of processes from 1 to 4096")
-    return int(text)
+    return parse_count(text, 4096, "number of processes")
 
 
 def _counts(text: str) -> list[int]:

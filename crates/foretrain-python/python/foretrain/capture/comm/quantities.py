@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+_T = TypeVar("_T")
 
 _SIZE_UNITS = {
     "": 1,
@@ -34,6 +38,25 @@ def _quantity(text: str, units: dict[str, float] | dict[str, int], what: str, li
     if not math.isfinite(value):
         raise ValueError(f"{text!r} is too large for a {what}")
     return value
+
+
+def checked(parser: Callable[[str], _T]) -> Callable[[str], _T]:
+    """Hands the parser's own message on, where argparse would only name the function."""
+
+    def parse_one(text: str) -> _T:
+        try:
+            return parser(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parse_one
+
+
+def parse_count(text: str, most: int, what: str) -> int:
+    """A whole number from 1 to ``most``."""
+    if not text.isdigit() or not 1 <= int(text) <= most:
+        raise ValueError(f"{text!r} is no {what} from 1 to {most}")
+    return int(text)
 
 
 def parse_bytes(text: str) -> int:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from ..comm.quantities import parse_rate, parse_seconds
+from ..comm.quantities import checked, parse_count, parse_rate, parse_seconds
 from .emulation import Settings
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -41,29 +38,29 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
         "process each, with the variables that torchrun sets; or replays a recorded one. "
         "Takes Linux, and root or user namespaces.",
     )
-    parser.add_argument("--nodes", type=_checked(_count), required=True, metavar="N")
+    parser.add_argument("--nodes", type=checked(_count), required=True, metavar="N")
     parser.add_argument(
         "--bandwidth",
-        type=_checked(parse_rate),
+        type=checked(parse_rate),
         metavar="RATE",
         help="what each node may send, like 200mbit or 1gbit (no limit)",
     )
     parser.add_argument(
         "--latency",
-        type=_checked(parse_seconds),
+        type=checked(parse_seconds),
         default=0.0,
         metavar="TIME",
         help="what each packet travels, like 1ms; takes the kernel's netem (none)",
     )
     parser.add_argument(
         "--cores",
-        type=_checked(_cores),
+        type=checked(_cores),
         metavar="N",
         help="processor time that a node may use, as in 0.5: a hard limit, which comes in turns",
     )
     parser.add_argument(
         "--nodes-per-core",
-        type=_checked(_count),
+        type=checked(_count),
         metavar="N",
         help="pin so many nodes to each core, which share it evenly; less noisy than --cores",
     )
@@ -74,7 +71,7 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
         "--alone", action="store_true", help="run one job of one rank on every node, not one of all"
     )
     parser.add_argument(
-        "--timeout", type=_checked(parse_seconds), metavar="TIME", help="end the job after so long"
+        "--timeout", type=checked(parse_seconds), metavar="TIME", help="end the job after so long"
     )
     parser.add_argument(
         "--replay", metavar="BUNDLE", help="replay what a capture recorded, instead of a script"
@@ -86,7 +83,7 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
         help="how a replay synchronises: ddp, ddp:BUCKET_MIB, fuse, half, or half:BUCKET_MIB (ddp)",
     )
     parser.add_argument(
-        "--steps", type=_checked(_count), default=20, metavar="N", help="steps of a replay (20)"
+        "--steps", type=checked(_count), default=20, metavar="N", help="steps of a replay (20)"
     )
     parser.add_argument("command", nargs="*", help="a script, or a program and its arguments")
     given = parser.parse_args(arguments)
@@ -113,22 +110,8 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
     )
 
 
-def _checked(parser: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Hands the parser's own message on, where argparse would only name the function."""
-
-    def parse_one(text: str) -> _T:
-        try:
-            return parser(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return parse_one
-
-
 def _count(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 10_000:
-        raise ValueError(f"{text!r} is no number from 1 to 10000")
-    return int(text)
+    return parse_count(text, 10_000, "number")
 
 
 def _cores(text: str) -> float:
