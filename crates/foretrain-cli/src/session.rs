@@ -86,7 +86,7 @@ pub fn ask(arguments: &[OsString], session: &Session) -> Result<Kept, Refused> {
     Ok(kept)
 }
 
-/// Reads what `inspect` with these arguments would, for [`Session::held`].
+/// Reads what `inspect` with these arguments would, for `Session::held`.
 ///
 /// # Errors
 /// As [`ask`].
