@@ -24,8 +24,8 @@ rm -rf "$environment" target/wheels
 pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 # What answers can be turned into, and what runs the tests. PyTorch is used if it is there.
 pip install "maturin>=1.9,<2" pytest numpy pandas polars pyarrow ray
-# Built as the tests above were, so that nothing heavy is compiled twice.
-"$environment/bin/maturin" build --quiet --locked --profile test \
+# Built as the tests above were, so that nothing is compiled twice.
+"$environment/bin/maturin" build --quiet --locked --profile dev --features as-tested \
   --manifest-path crates/foretrain-python/Cargo.toml --out target/wheels
 pip install --no-deps target/wheels/*.whl
 "$environment/bin/foretrain" --version

@@ -1,6 +1,6 @@
 """Trains a small model by DDP and captures it.
 
-    torchrun --nproc-per-node 2 train.py bundle
+torchrun --nproc-per-node 2 train.py bundle
 """
 
 from __future__ import annotations

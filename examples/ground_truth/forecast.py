@@ -11,26 +11,7 @@ from pathlib import Path
 
 import foretrain
 from foretrain.capture.comm.quantities import median
-
-#: What is known of a node beside its measured links. Compute keeps its recorded time, so no
-#: figure of the core itself matters.
-_HARDWARE = """\
-[devices.half-core]
-kind = "cpu"
-vendor = "other"
-memory = "8 GiB"
-memory_bandwidth = "10 GB/s"
-peak = {{ f32 = "50 GFLOP/s" }}
-source = "half a core"
-
-[nodes.emulated]
-device = "half-core"
-devices = 1
-nics = 1
-nic = "ethernet"
-nic_bandwidth = "{rate} Mbit/s"
-source = "an emulated link"
-"""
+from foretrain.capture.emulate import cluster
 
 
 @dataclass(frozen=True)
@@ -80,14 +61,10 @@ def _step_ms(bundle: Path) -> float:
 
 def calibrate(out: Path, rate: int) -> tuple[Path, Path]:
     """A cluster file from two workers' collectives at a rate, and the hardware it is based on."""
-    hardware, cluster = out / f"hardware-{rate}.toml", out / f"cluster-{rate}.toml"
-    hardware.write_text(_HARDWARE.format(rate=rate))
+    hardware = cluster.describe(out / f"hardware-{rate}.toml", rate * 1e6)
     table = out / f"comm-{rate}.csv"
     merge(sorted((out / f"comm-{rate}").glob("*/comm.csv")), table)
-    foretrain.calibrate.collectives(
-        table, on="emulated", hardware=hardware, out=cluster, force=True
-    )
-    return hardware, cluster
+    return hardware, cluster.calibrate(table, hardware, out / f"cluster-{rate}.toml")
 
 
 def merge(tables: Sequence[Path], merged: Path) -> None:
@@ -105,11 +82,11 @@ def merge(tables: Sequence[Path], merged: Path) -> None:
 
 
 def forecast(
-    known: Recorded, cluster: tuple[Path, Path], worlds: Sequence[int], bucket: float
+    known: Recorded, files: tuple[Path, Path], worlds: Sequence[int], bucket: float
 ) -> dict[int, Forecast]:
     """Step times of a model by number of workers. The capture gives the step without the profiler,
     its spread, gradients and buffers."""
-    hardware, calibrated = cluster
+    hardware, calibrated = files
     answer = foretrain.predict(
         known.bundle,
         on=calibrated,

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 
 pub use args::command;
 pub use recordings::{Graphs, Input, Job};
-pub use session::{Kept, Program, Refused, Session, ask, read};
+pub use session::{Kept, OnThread, Program, Refused, Session, ask, read};
 
 use failure::Failure;
 

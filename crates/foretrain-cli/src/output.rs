@@ -9,11 +9,12 @@ use foretrain::core::InputError;
 use foretrain::core::words::printable;
 use foretrain::measure::PeerProgram;
 use foretrain::report::TextStyle;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::recordings::Input;
-use crate::session::{Kept, Program, Session};
+use crate::session::{Kept, OnThread, Program, Session};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +91,22 @@ impl<'a> Output<'a> {
             Caller::Shell { .. } => interrupt::on_interrupt(),
             Caller::Program { session, .. } => &session.stop,
         }
+    }
+
+    /// Threads to work on, as many as asked for; 0 for one per core.
+    ///
+    /// # Errors
+    /// If the system does not give them.
+    pub(crate) fn threads(&self, count: usize) -> Result<ThreadPool> {
+        let mut builder = ThreadPoolBuilder::new().num_threads(count);
+        if let Caller::Program { session, .. } = &self.caller
+            && let Some(OnThread(enter)) = session.on_thread.clone()
+        {
+            builder = builder.start_handler(move |_| enter());
+        }
+        builder
+            .build()
+            .map_err(|error| InputError::new(format!("cannot start threads: {error}")).into())
     }
 
     /// How to start this program once more, for a measurement, with this verb.

@@ -126,7 +126,7 @@ impl Source {
             Loaded::Traces(traces) => {
                 self.check_memory(&traces)?;
                 reading.analysing();
-                self.analyse(traces, ledger).map(|job| Arc::new(Input::Traces(job)))
+                self.analyse(traces, ledger, output).map(|job| Arc::new(Input::Traces(job)))
             }
             Loaded::Graphs(graphs) => {
                 self.refuse_boundaries(&graphs)?;
@@ -165,11 +165,8 @@ impl Source {
         Ok(read)
     }
 
-    fn analyse(&self, traces: Vec<Trace>, read: Ledger) -> Result<Job> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.options.threads)
-            .build()
-            .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
+    fn analyse(&self, traces: Vec<Trace>, read: Ledger, output: &Output<'_>) -> Result<Job> {
+        let pool = output.threads(self.options.threads)?;
         let boundaries = self.boundaries.as_deref();
         let recordings: Vec<Recording> = pool.install(|| {
             traces.into_par_iter().map(|trace| Recording::analyse(trace, boundaries)).collect()

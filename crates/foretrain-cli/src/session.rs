@@ -1,6 +1,7 @@
 //! The verbs as a library, for faces other than a command line.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +27,18 @@ pub struct Session {
     /// What takes the command's arguments: verbs that measure start it as their second process
     /// [default: the program that runs].
     pub program: Option<Program>,
+    /// Called on every thread that works for this session, before it does.
+    pub on_thread: Option<OnThread>,
+}
+
+/// What threads begin with.
+#[derive(Clone)]
+pub struct OnThread(pub Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for OnThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnThread")
+    }
 }
 
 impl Session {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from foretrain import _GROUPS
 from foretrain._arguments import Argument
 from foretrain._verbs import _WITH_COSTS, _Verb, verbs
 
@@ -60,10 +61,12 @@ TYPES = {
     "TRACE": "_Source",
     "SUBJECT": "_Source",
     "MODEL": "_Source",
-    "FILE": "_Path",
-    "DIR": "_Path",
 }
-for word in ("CLUSTER", "KERNEL", "KIND", "LAYOUT", "NAME", "NAMES", "PASSES", "POLICY", "TYPE"):
+for word in ("ANSWER", "CLUSTER", "DIR", "FILE", "FILE.csv", "FILE.svg", "LOG", "PATH", "PROFILE"):
+    TYPES[word] = "_Path"
+for word in ("ROWS", "TABLE", "TABLE.csv"):
+    TYPES[word] = "_Path"
+for word in ("KERNEL", "KIND", "KINDS", "LAYOUT", "NAME", "NAMES", "PASSES", "TYPE"):
     TYPES[word] = "str"
 
 
@@ -120,9 +123,9 @@ def stubs() -> str:
     groups: dict[str, list[tuple[list[str], _Verb]]] = {}
     for name, verb in verbs().items():
         first, *rest = (part.replace("-", "_") for part in name.split(" "))
-        if rest:
+        if rest and first in _GROUPS:
             groups.setdefault(first, []).append((rest, verb))
-        elif name not in ("completions", "schema"):
+        elif not rest and name not in ("completions", "schema"):
             lines += function(first, verb, "")
     for group, members in groups.items():
         lines += namespace(group, members, "")

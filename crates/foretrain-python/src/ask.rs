@@ -4,22 +4,23 @@ use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
-use foretrain_cli::{Kept, Program, Refused, Session};
+use foretrain_cli::{Kept, OnThread, Program, Refused, Session};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rayon::ThreadPoolBuilder;
 
 use crate::errors;
 use crate::job::Job;
+use crate::plugins::Failures;
 
 /// How often signals are looked for. A result is not waited for longer than it takes.
 const SIGNALS: Duration = Duration::from_millis(50);
 /// Given to work that was told to stop, before the caller goes on without it.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// Of the thread that works; what a program's first thread usually has.
+/// Of threads that work; what a program's first thread usually has.
 const STACK: usize = 8 << 20;
 
 /// Runs the command with these arguments; returns its exit code. `program` starts it again.
@@ -58,13 +59,18 @@ pub(crate) fn read(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Job> {
     interruptible(py, Session::default(), read).map(Job::new)
 }
 
-/// Runs work on a thread of its own while this one looks out for signals. On Ctrl-C the work is told
-/// to stop, and left to itself if it does not soon: its result is lost.
+/// Runs work on threads of its own while this one looks out for signals. On Ctrl-C the work is told
+/// to stop, and left to itself if it does not soon: its result is lost. What a function of the user's
+/// raised meanwhile is raised here, as it says more than the error that came of it.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
-    session: Session,
+    mut session: Session,
     work: impl FnOnce(&Session) -> Result<T, Refused> + Send + 'static,
 ) -> PyResult<T> {
+    let failures = Arc::new(Failures::default());
+    let of_call = Arc::clone(&failures);
+    let enter = OnThread(Arc::new(move || of_call.enter()));
+    session.on_thread = Some(enter.clone());
     let session = Arc::new(session);
     let (sender, receiver) = channel();
     let of_thread = Arc::clone(&session);
@@ -72,15 +78,27 @@ fn interruptible<T: Send + 'static>(
         // Nobody listens any more after an interrupt.
         let _ = sender.send(work(&of_thread));
     };
-    let spawned = thread::Builder::new().name("foretrain".into()).stack_size(STACK).spawn(worker);
-    spawned.map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
+    let threads = ThreadPoolBuilder::new()
+        .thread_name(|number| format!("foretrain {number}"))
+        .stack_size(STACK)
+        .start_handler(move |_| (enter.0)())
+        // A panic is seen by that the sender is gone.
+        .panic_handler(|_| {})
+        .build()
+        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
+    threads.spawn(worker);
     let receiver = Mutex::new(receiver);
     let wait = |at_most: Duration| {
         py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(at_most))
     };
     loop {
         match wait(SIGNALS) {
-            Ok(result) => return result.map_err(errors::of_refused),
+            Ok(result) => {
+                let result = result.map_err(errors::of_refused);
+                let Some(failure) = failures.take() else { return result };
+                failure.set_cause(py, result.err());
+                return Err(failure);
+            }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(interrupt) = py.check_signals() {
                     session.stop.store(true, Ordering::Relaxed);

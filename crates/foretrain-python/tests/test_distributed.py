@@ -12,6 +12,7 @@ from pathlib import Path
 import foretrain
 import pytest
 from foretrain import distributed
+from foretrain.capture.emulate.cluster import NODE, describe
 from foretrain.distributed import TaskError
 from foretrain.distributed._run import Task, run
 
@@ -71,6 +72,22 @@ def test_what_is_there_is_not_done_again(examples, tmp_path) -> None:
     # Other options are other tasks.
     distributed.sweep("predict", examples / "ddp-tiny", grid=grid, explain=True, **given)
     assert len(list((tmp_path / "kept").iterdir())) == 4
+
+
+def test_a_file_that_changed_is_another_task(examples, tmp_path) -> None:
+    hardware = describe(tmp_path / "links.toml", 1e9)
+    asked = {"on": NODE, "hardware": [hardware], "directory": tmp_path / "kept"}
+
+    def step() -> int:
+        found = distributed.sweep(
+            "predict", examples / "ddp-tiny", grid={"gpus": [4]}, backend="local", **asked
+        )
+        return found.answers[0].sizes[0].step_time.value_ns
+
+    quick = step()
+    assert step() == quick and len(list((tmp_path / "kept").iterdir())) == 1
+    describe(hardware, 10e6)
+    assert step() > quick and len(list((tmp_path / "kept").iterdir())) == 2
 
 
 def test_a_failure_is_told_when_the_rest_is_done(examples, tmp_path) -> None:

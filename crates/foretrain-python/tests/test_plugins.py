@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import foretrain
 import pytest
 from foretrain import plugins
@@ -143,6 +146,42 @@ def test_what_a_cost_function_does_wrong_is_said(job) -> None:
         predicted(job, costs="unknown")
     with pytest.raises(foretrain.UsageError, match="unexpected keyword argument 'costs'"):
         foretrain.inspect(job, costs="fails")
+
+
+def test_exceptions_belong_to_the_call_that_asked(job, examples) -> None:
+    both = threading.Barrier(2, timeout=60)
+    met = set()
+
+    def meet(who):
+        # Each call is in its function while the other one fails, or does not.
+        if who not in met:
+            met.add(who)
+            both.wait()
+
+    def fails(**_):
+        meet("costs")
+        raise KeyError("of one call")
+
+    @plugins.policy()
+    def waits(board):
+        meet("policy")
+        for job in board.waiting:
+            place = board.place(job)
+            if place is not None:
+                board.start(job, place)
+
+    plugins.cost_function("meets", node=fails)
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(predicted, job, costs="meets")
+        other = pool.submit(scheduled, examples, "waits")
+        with pytest.raises(KeyError, match="of one call"):
+            one.result()
+        assert other.result().holds
+
+    # Scenarios are worked out side by side, on threads that belong to the call as well.
+    plugins.cost_function("late", node=lambda name, **_: 1 / 0 if name else None)
+    with pytest.raises(ZeroDivisionError):
+        foretrain.whatif(job, sweep=["bandwidth x1,x2,x4"], costs="late")
 
 
 def test_models_of_interference(job) -> None:

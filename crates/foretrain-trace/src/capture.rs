@@ -3,14 +3,13 @@
 //! A trace shows a few steps under the profiler. The recorder that wrote it also timed steps
 //! without one and took down what no trace holds: parameters, buckets, memory, surroundings.
 
+use foretrain_core::estimate::Z80;
 use foretrain_core::stats::quantile;
 use foretrain_core::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Steps below which quantiles say little of their spread.
 const FEWEST_FOR_SPREAD: usize = 10;
-/// Distance of the 10th and the 90th percentile of a normal distribution in its deviations.
-const P10_TO_P90: f64 = 2.563;
 
 /// One rank's capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -185,7 +184,7 @@ impl CapturedSteps {
         if middle <= Nanos::ZERO {
             return None;
         }
-        Some((high - low).nanos() as f64 / P10_TO_P90 / middle.nanos() as f64)
+        Some((high - low).nanos() as f64 / (2.0 * Z80) / middle.nanos() as f64)
     }
 
     /// Median wait for input.

@@ -26,18 +26,28 @@ pub(crate) fn run(
                 .into()),
         };
     };
-    let mut ledger = Ledger::new();
-    let mut logs = Vec::new();
-    for path in &paths {
-        let (log, found) = collective_log::read(path, &LogOptions { kind })?;
-        ledger.merge(&found, (paths.len() > 1).then_some(&log.source));
-        logs.push(log);
-    }
-    let report = CollectiveLogReport::new(&logs, &ledger);
-    output.give(|| json::to_text(&report), |style| text::collective_logs(&report, style))?;
+    let report = read(&paths, &LogOptions { kind })?;
+    give(&report, output)?;
     Ok(Some(if report.runs.is_empty() && report.nccl.is_empty() {
         Answer::No
     } else {
         Answer::Yes
     }))
+}
+
+/// Reads logs and says what is in them.
+pub(super) fn read(paths: &[PathBuf], options: &LogOptions) -> Result<CollectiveLogReport> {
+    let mut ledger = Ledger::new();
+    let mut logs = Vec::new();
+    for path in paths {
+        let (log, found) = collective_log::read(path, options)?;
+        ledger.merge(&found, (paths.len() > 1).then_some(&log.source));
+        logs.push(log);
+    }
+    Ok(CollectiveLogReport::new(&logs, &ledger))
+}
+
+/// Gives what is said of logs as the answer.
+pub(super) fn give(report: &CollectiveLogReport, output: &Output<'_>) -> Result<()> {
+    output.give(|| json::to_text(report), |style| text::collective_logs(report, style))
 }

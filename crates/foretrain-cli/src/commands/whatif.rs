@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use foretrain::core::{Bytes, InputError, Nanos};
+use foretrain::core::{Bytes, Nanos};
 use foretrain::cost::own::OwnCosts;
 use foretrain::predict::PredictOptions;
 use foretrain::predict::primitives;
@@ -69,10 +69,7 @@ pub(crate) fn run(options: &Options, output: &Output<'_>) -> Result<Answer> {
         sweeps,
         lenient: false,
     };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.source.options.threads)
-        .build()
-        .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
+    let pool = output.threads(options.source.options.threads)?;
     let answer = pool.install(|| match &*input {
         Input::Traces(job) => what_if(&job.recordings, &catalogue, &asked),
         Input::Graphs(job) => what_if_graphs(&job.graphs, &catalogue, &asked),

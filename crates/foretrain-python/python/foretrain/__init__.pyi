@@ -30,13 +30,13 @@ _Size = str | int
 
 def collectives(
     *,
-    on: str,
+    on: _Path,
     gpus: int | str | Iterable[int | str] | None = None,
     sizes: str | int | float | Iterable[str | int | float] | None = None,
-    collective: str | int | float | Iterable[str | int | float] | None = None,
+    collective: str | Iterable[str] | None = None,
     ranks_per_node: int | float | str | None = None,
     stride: int | float | str | None = None,
-    compare: str | int | float | Iterable[str | int | float] | None = None,
+    compare: _Path | Iterable[_Path] | None = None,
     latency: _Time | Iterable[_Time] | None = None,
     late_links: int | float | str | None = None,
     window: _Size | None = None,
@@ -55,7 +55,7 @@ def estimate(
     model: _Source,
     /,
     *,
-    on: str,
+    on: _Path,
     gpus: int | float | str,
     parallel: str | None = None,
     batch: int | float | str | None = None,
@@ -121,7 +121,7 @@ def models(
 
 def plan(
     *subject: _Source,
-    on: str | Iterable[str] | None = None,
+    on: _Path | Iterable[_Path] | None = None,
     gpus: int | str | Iterable[int | str] | None = None,
     batch: int | float | str | None = None,
     sequence: int | float | str | None = None,
@@ -149,7 +149,7 @@ def plan(
     kernels: _Path | None = None,
     measured: _Path | None = None,
     strategy: str | Iterable[str] | None = None,
-    recorded_on: str | None = None,
+    recorded_on: _Path | None = None,
     step_time: _Time | None = None,
     replica_batch: int | float | str | None = None,
     gradient_bytes: _Size | None = None,
@@ -164,7 +164,7 @@ def plan(
     write_scenarios: _Path | None = None,
     scenarios: _Path | None = None,
     shard: str | int | float | None = None,
-    merge: str | int | float | Iterable[str | int | float] | None = None,
+    merge: _Path | Iterable[_Path] | None = None,
     hardware: _Path | Iterable[_Path] | None = None,
 ) -> Answer:
     """Find the layout to run: every legal one, ranked, and why the best wins"""
@@ -178,9 +178,9 @@ def predict(
     no_python: bool = False,
     memory_cap: _Size | None = None,
     threads: int | float | str | None = None,
-    on: str,
+    on: _Path,
     gpus: str | int | float | Iterable[str | int | float],
-    recorded_on: str | None = None,
+    recorded_on: _Path | None = None,
     step_time: _Time | None = None,
     step_spread: str | int | float | None = None,
     replica_batch: int | float | str | None = None,
@@ -252,9 +252,9 @@ def whatif(
     change: str | int | float | Iterable[str | int | float] | None = None,
     sweep: str | int | float | Iterable[str | int | float] | None = None,
     scenarios: _Path | Iterable[_Path] | None = None,
-    on: str | None = None,
+    on: _Path | None = None,
     gpus: int | float | str | None = None,
-    recorded_on: str | None = None,
+    recorded_on: _Path | None = None,
     step_time: _Time | None = None,
     replica_batch: int | float | str | None = None,
     gradient_bytes: _Size | None = None,
@@ -269,8 +269,8 @@ def whatif(
 class calibrate:
     @staticmethod
     def collectives(
-        *logs: str | int | float,
-        on: str,
+        *logs: _Path,
+        on: _Path,
         out: _Path | None = None,
         force: bool = False,
         name: str | None = None,
@@ -308,7 +308,7 @@ class calibrate:
 
     @staticmethod
     def primitives(
-        *tables: str | int | float,
+        *tables: _Path,
         sizes: str | int | float | Iterable[str | int | float] | None = None,
         budget: _Time | None = None,
         raw: _Path | None = None,
@@ -317,28 +317,10 @@ class calibrate:
     ) -> Answer:
         """Measure on this machine what sending, receiving, summing, copying and compressing gradients costs, or take measured times from tables"""
 
-class capture:
-    @staticmethod
-    def comm(
-        *,
-        procs: str | int | float | Iterable[str | int | float] | None = None,
-        sizes: str | int | float | Iterable[str | int | float] | None = None,
-        ops: str | int | float | Iterable[str | int | float] | None = None,
-        budget: _Time | None = None,
-        backend: str | None = None,
-        python: str | int | float | None = None,
-        listen: str | int | float | None = None,
-        machines: int | float | str | None = None,
-        connect: str | int | float | None = None,
-        out: _Path | None = None,
-        force: bool = False,
-    ) -> Answer:
-        """Measure collectives on this machine, or between several, for `calibrate collectives`"""
-
 class fleet:
     @staticmethod
     def audit(
-        *tables: str | int | float,
+        *tables: _Path,
         schema: str | None = None,
         column: str | int | float | Iterable[str | int | float] | Mapping[str, Any] | None = None,
     ) -> Answer:
@@ -346,7 +328,7 @@ class fleet:
 
     @staticmethod
     def characterise(
-        table: str | int | float | None = None,
+        table: _Path | None = None,
         /,
         *,
         preset: str | None = None,
@@ -388,9 +370,9 @@ class fleet:
         total_steps: int | float | str | None = None,
         name: str | None = None,
         model: str | None = None,
-        on: str | None = None,
+        on: _Path | None = None,
         explain: bool = False,
-        append: str | int | float | None = None,
+        append: _Path | None = None,
         hardware: _Path | Iterable[_Path] | None = None,
         strict: bool = False,
         steps: _Time | Iterable[_Time] | None = None,
@@ -404,7 +386,7 @@ class fleet:
 
     @staticmethod
     def open(
-        table: str | int | float,
+        table: _Path,
         /,
         *,
         row: str | int | float,
@@ -428,7 +410,7 @@ class fleet:
 
     @staticmethod
     def project(
-        table: str | int | float | None = None,
+        table: _Path | None = None,
         /,
         *,
         preset: str | None = None,
@@ -451,15 +433,15 @@ class fleet:
 
     @staticmethod
     def schedule(
-        *tables: str | int | float,
+        *tables: _Path,
         schema: str | None = None,
         column: str | int | float | Iterable[str | int | float] | Mapping[str, Any] | None = None,
         policy: str | Iterable[str] | None = None,
-        on: str | None = None,
+        on: _Path | None = None,
         hardware: _Path | Iterable[_Path] | None = None,
         nodes: int | float | str | None = None,
         gpus_per_node: int | float | str | None = None,
-        machines: str | int | float | None = None,
+        machines: _Path | None = None,
         rack: int | float | str | None = None,
         restart: _Time | None = None,
         interval: _Time | None = None,
@@ -475,8 +457,8 @@ class fleet:
         seed: int | float | str | None = None,
         duration_error: str | int | float | None = None,
         until: _Time | None = None,
-        plot: str | int | float | None = None,
-        jobs: str | int | float | None = None,
+        plot: _Path | None = None,
+        jobs: _Path | None = None,
     ) -> Answer:
         """Play the jobs on a cluster under several schedulers, and compare what comes of it"""
 
@@ -486,7 +468,7 @@ class fleet:
         classes: int | float | str | None = None,
         dtype: str | None = None,
         rule: str | None = None,
-        accuracy: str | int | float | None = None,
+        accuracy: _Path | None = None,
         epochs: int | float | str | None = None,
         epoch_time: _Time | Iterable[_Time] | None = None,
         draws: int | float | str | None = None,
@@ -496,7 +478,7 @@ class fleet:
 
     @staticmethod
     def sweep(
-        table: str | int | float | None = None,
+        table: _Path | None = None,
         /,
         *,
         preset: str | None = None,
@@ -529,7 +511,7 @@ class fleet:
     class utilisation:
         @staticmethod
         def evaluate(
-            table: str | int | float,
+            table: _Path,
             /,
             *,
             with_: _Path | None = None,
@@ -548,7 +530,7 @@ class fleet:
 
         @staticmethod
         def train(
-            table: str | int | float,
+            table: _Path,
             /,
             *,
             write: _Path,
@@ -580,7 +562,7 @@ class hardware:
 class varuna:
     @staticmethod
     def morph(
-        *profile: str | int | float,
+        *profile: _Path,
         batch: int | float | str,
         availability: _Path,
         gpu_kind: str | None = None,
@@ -619,7 +601,7 @@ class varuna:
 
     @staticmethod
     def plan(
-        *profile: str | int | float,
+        *profile: _Path,
         gpus: int | float | str,
         batch: int | float | str,
         gpu_memory: _Size | None = None,
@@ -644,7 +626,7 @@ class varuna:
 
     @staticmethod
     def simulate(
-        *profile: str | int | float,
+        *profile: _Path,
         gpus: int | float | str | None = None,
         batch: int | float | str | None = None,
         forward: _Time | Iterable[_Time] | None = None,

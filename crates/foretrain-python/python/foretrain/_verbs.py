@@ -13,7 +13,7 @@ from . import _native
 from ._answer import Answer
 from ._arguments import Argument, unknown
 from ._cli import PROGRAM
-from ._errors import ForetrainError, UsageError
+from ._errors import UsageError
 
 # Verbs that take a cost function of the user's own.
 _WITH_COSTS = ("predict", "whatif")
@@ -75,16 +75,7 @@ def ask(verb: str, *given: Any, **options: Any) -> Answer:
         if verb not in _WITH_COSTS:
             raise unknown(verb.replace(" ", "."), "costs", verbs()[verb].options)
         arguments = [f"--costs={costs}", *arguments]
-    _native.take_failure()
-    try:
-        kept = _native.ask([*verb.split(), *arguments], held, PROGRAM)
-    except ForetrainError as error:
-        # What went wrong in a function of the user's own says more.
-        raise (_native.take_failure() or error) from error
-    failure = _native.take_failure()
-    if failure is not None:
-        raise failure
-    return Answer(verb, kept)
+    return Answer(verb, _native.ask([*verb.split(), *arguments], held, PROGRAM))
 
 
 def public(name: str) -> Callable[..., Answer] | SimpleNamespace:

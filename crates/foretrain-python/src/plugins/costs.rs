@@ -12,7 +12,7 @@ use foretrain::predict::own;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::keep_failure;
+use super::failures::keep_failure;
 
 /// Two functions, either of which may be missing.
 #[derive(Debug)]

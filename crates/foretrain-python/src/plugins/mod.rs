@@ -5,11 +5,14 @@
 //! function runs on a thread of its own and asks this one.
 
 mod costs;
+mod failures;
 mod live;
 mod passes;
 mod policies;
 
 use pyo3::prelude::*;
+
+pub(crate) use failures::Failures;
 
 /// What registers them.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -20,22 +23,5 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(costs::install_costs, module)?)?;
     module.add_function(wrap_pyfunction!(costs::install_interference, module)?)?;
     module.add_function(wrap_pyfunction!(policies::install_policy, module)?)?;
-    module.add_function(wrap_pyfunction!(take_failure, module)?)?;
     Ok(())
-}
-
-/// The first exception of a function that had no way to report it.
-static FAILURE: std::sync::Mutex<Option<PyErr>> = std::sync::Mutex::new(None);
-
-/// Keeps an exception until the verb is done.
-fn keep_failure(error: PyErr) {
-    let mut failure = FAILURE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    failure.get_or_insert(error);
-}
-
-/// The exception that was kept, as a value; it is forgotten here.
-#[pyfunction]
-fn take_failure(py: Python<'_>) -> Option<Py<PyAny>> {
-    let mut failure = FAILURE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    failure.take().map(|error| error.into_value(py).into_any())
 }

@@ -3,10 +3,9 @@
 use foretrain::core::{Bytes, InputError, Nanos, Result as Checked};
 use foretrain::cost::primitives::{Codec, Scheme};
 use foretrain::graph::CollectiveKind;
-use foretrain::rewrite::strategy::passes::equal_parts;
+use foretrain::rewrite::strategy::passes::{equal_parts, fused};
 use foretrain::rewrite::strategy::{
-    self as rewrite, Anchor, Build, Call, Kind, Parameter, Pass, PassKind, Registry, Scope, Stage,
-    Way,
+    self as rewrite, Build, Call, Kind, Parameter, Pass, PassKind, Registry, Scope, Stage, Way,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -46,6 +45,9 @@ pub(crate) struct Exchange {
     /// How it is carried out: `library`, `ring`, `tree` or `hierarchical`; others are kept as they are.
     #[pyo3(get, set)]
     way: String,
+    /// Whether gradients are copied into a buffer for it and back.
+    #[pyo3(get)]
+    copied: bool,
     /// What stands beside the name, for people.
     #[pyo3(get, set)]
     label: String,
@@ -313,7 +315,7 @@ impl Own {
 
     /// The exception itself is raised once the verb is done.
     fn failed(&self, error: &PyErr) -> InputError {
-        Python::attach(|py| super::keep_failure(error.clone_ref(py)));
+        Python::attach(|py| super::failures::keep_failure(error.clone_ref(py)));
         to_input(error, &format!("pass \"{}\"", self.name))
     }
 }
@@ -329,6 +331,7 @@ fn view((at, one): (usize, &rewrite::Exchange)) -> Exchange {
         codec: one.codec.map(|codec| codec.scheme.as_str().to_owned()),
         kept: 0.01,
         way: word_of(one.way).to_owned(),
+        copied: one.copied,
         label: one.label.clone(),
         origins: vec![at],
     }
@@ -347,17 +350,11 @@ fn word_of(way: Way) -> &'static str {
 
 /// An exchange as the pass left it, with the anchors of those it was made of.
 fn rebuilt(one: &Exchange, before: &[rewrite::Exchange]) -> Checked<rewrite::Exchange> {
-    let origins: Vec<&rewrite::Exchange> =
-        one.origins.iter().filter_map(|&at| before.get(at)).collect();
-    let Some(first) = origins.first() else {
+    let mut origins: Vec<rewrite::Exchange> =
+        one.origins.iter().filter_map(|&at| before.get(at)).cloned().collect();
+    origins.sort_by_key(|origin| origin.gradients.end);
+    let Some(whole) = fused(&origins) else {
         return Err(InputError::new("an exchange that is none of the draft's"));
-    };
-    let all = |anchors: fn(&rewrite::Exchange) -> &[Anchor]| -> Vec<Anchor> {
-        let mut all: Vec<Anchor> =
-            origins.iter().flat_map(|one| anchors(one).iter().copied()).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
     };
     if one.delay_ns < 0 {
         return Err(InputError::new(format!("a delay of {} ns", one.delay_ns)));
@@ -367,7 +364,7 @@ fn rebuilt(one: &Exchange, before: &[rewrite::Exchange]) -> Checked<rewrite::Exc
         "ring" => Way::Ring { unrolled: false },
         "tree" => Way::Tree,
         "hierarchical" => Way::Hierarchical,
-        word if word == word_of(first.way) => first.way,
+        word if word == word_of(whole.way) => whole.way,
         word => {
             return Err(InputError::new(format!("no way {word:?} to carry out an exchange"))
                 .hint("library, ring, tree or hierarchical"));
@@ -375,7 +372,7 @@ fn rebuilt(one: &Exchange, before: &[rewrite::Exchange]) -> Checked<rewrite::Exc
     };
     let codec = match &one.codec {
         None => None,
-        Some(word) if first.codec.is_some_and(|codec| codec.scheme.as_str() == word) => first.codec,
+        Some(word) if whole.codec.is_some_and(|codec| codec.scheme.as_str() == word) => whole.codec,
         Some(word) => {
             if !(one.kept > 0.0 && one.kept <= 1.0) {
                 let message = format!("kept = {}: expected a part above 0, at most 1", one.kept);
@@ -389,16 +386,13 @@ fn rebuilt(one: &Exchange, before: &[rewrite::Exchange]) -> Checked<rewrite::Exc
         bytes: Bytes::new(one.bytes),
         gradients: one.gradients.0..one.gradients.1,
         micro_step: one.micro_step,
-        scope: first.scope,
-        after: all(|one| &one.after),
         follows: origins.iter().flat_map(|one| one.follows.iter().copied()).collect(),
         delay: Nanos::from_nanos(one.delay_ns),
-        before: all(|one| &one.before),
         priority: one.priority,
         codec,
         way,
-        copied: first.copied,
         label: one.label.clone(),
+        ..whole
     })
 }
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::keep_failure;
+use super::failures::keep_failure;
 use super::live::{Line, serve};
 use crate::errors::of_input;
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 import foretrain
 import foretrain.capture as module
+import pytest
 
 
 def test_the_module_is_called(tmp_path) -> None:

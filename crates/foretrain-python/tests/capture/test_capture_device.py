@@ -10,9 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from foretrain.capture import capture  # noqa: E402
-from foretrain.capture.clock import DeviceClock, device_clock  # noqa: E402
-from toy import Toy  # noqa: E402
+from foretrain.capture import capture
+from foretrain.capture.clock import DeviceClock, device_clock
+from toy import Toy
 
 SHORT = {"warmup": 2, "timed": 4, "gradients": 2, "profiler_warmup": 1, "profiled": 2}
 STEPS = 11

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-import ranks  # noqa: E402
+import ranks
 
 Read = Callable[..., dict[str, Any]]
 

@@ -15,8 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from foretrain.capture import capture  # noqa: E402
-from toy import Toy  # noqa: E402
+from foretrain.capture import capture
+from toy import Toy
 
 Read = Callable[..., dict[str, Any]]
 SHORT = {"warmup": 2, "timed": 4, "gradients": 2, "profiler_warmup": 1, "profiled": 2}

@@ -11,8 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from foretrain.capture import capture  # noqa: E402
-from toy import Toy  # noqa: E402
+from foretrain.capture import capture
+from toy import Toy
 
 PAIRS = 150
 # Part of the step. What is aimed at is 1 %; on a busy machine the paired comparison itself has

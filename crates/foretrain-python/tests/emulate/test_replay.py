@@ -2,99 +2,108 @@
 
 from __future__ import annotations
 
-import json
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import foretrain
 import pytest
-from foretrain.capture.emulate import Settings, why_not
-from foretrain.capture.emulate.recorded import Bucket, ReplayError, buckets, expected, read
-from foretrain.capture.emulate.replay import replay
+from foretrain.capture.emulate import ReplayError, Settings, forecast, replay, why_not
+from foretrain.capture.emulate.cluster import NODE, describe
+from foretrain.capture.emulate.planned import plan
 
 REASON = why_not()
-MIB = 1 << 20
+needs_nodes = pytest.mark.skipif(REASON is not None, reason=f"no nodes here: {REASON}")
+# Six gradients of 4.2 MB; a step of about 40 ms.
+BUNDLE = Path(__file__).parents[4] / "examples" / "capture-tiny"
+SLOW = Settings(nodes=2, bandwidth=100e6)
 
 
-def bundle(tmp_path: Path, **more: object) -> Path:
-    """Three gradients, the last one ready first, and an update of 2 ms."""
-    document = {
-        "foretrain_capture": 1,
-        "gradients": {
-            "ready_ns": [9_000_000, 6_000_000, 4_000_000, None],
-            "backward_end_ns": 9_000_000,
-            "optimizer_start_ns": 10_000_000,
-            "step_end_ns": 12_000_000,
-        },
-        "model": {"parameters": [{"bytes": MIB}, {"bytes": MIB}, {"bytes": MIB}, {"bytes": 8}]},
-        **more,
-    }
-    (tmp_path / "rank0.capture.json").write_text(json.dumps(document))
-    return tmp_path
+def planned(tmp_path: Path, strategy: str, nodes: int = 2):
+    hardware = describe(tmp_path / "hardware.toml", 100e6)
+    return plan(BUNDLE, nodes, strategy, on=NODE, hardware=hardware)
 
 
-def test_gradients_fill_buckets_as_they_become_ready(tmp_path: Path):
-    recorded = read(bundle(tmp_path))
-    assert recorded.rest == pytest.approx(0.002)
-    usual, half = buckets(recorded, "ddp")
-    # The first bucket of DDP's own holds 1 MiB, the others 25.
-    assert usual == [Bucket(0.004, MIB), Bucket(0.009, 2 * MIB)] and not half
-    assert len(buckets(recorded, "ddp:1")[0]) == 3
-    assert buckets(recorded, "fuse")[0] == [Bucket(0.009, 3 * MIB)]
-    assert buckets(recorded, "half:2") == ([Bucket(0.006, 2 * MIB), Bucket(0.009, MIB)], True)
-    for strategy, words in [
-        ("gossip", "no strategy"),
-        ("ddp:x", "no bucket size"),
-        ("fuse:1", "no str"),
-    ]:
-        with pytest.raises(ReplayError, match=words):
-            buckets(recorded, strategy)
+def test_a_plan_is_what_the_engine_makes_of_a_strategy(tmp_path: Path):
+    ddp = planned(tmp_path, "ddp")
+    assert [(one.size, one.half, one.copied) for one in ddp.exchanges] == [(4247592, False, True)]
+    assert ddp.gradients == 4247592
+    small = planned(tmp_path, "fuse(32KiB)")
+    assert [one.size for one in small.exchanges] == [41000, 4206592]
+    assert [one.ready for one in small.exchanges] == sorted(one.ready for one in small.exchanges)
+    assert not any(one.copied for one in small.exchanges)
+    half = planned(tmp_path, "fuse | compress")
+    assert [one.half for one in half.exchanges] == [True]
+    parts = planned(tmp_path, "fuse | partition(1MiB)")
+    assert sum(one.size for one in parts.exchanges) == 4247592 and len(parts.exchanges) == 5
 
 
-def test_a_recorded_cap_is_kept(tmp_path: Path):
-    ddp = {"bucket_cap_bytes": 2 * MIB, "bucket_cap_is_default": False}
-    recorded = read(bundle(tmp_path, parallel={"ddp": ddp}))
-    assert [b.size for b in buckets(recorded, "ddp")[0]] == [2 * MIB, MIB]
-
-
-def test_exchanges_follow_one_another():
-    filled = [Bucket(1.0, 1), Bucket(2.0, 1)]
-    # Hidden but for the last; in each other's way; computing is the longer.
-    assert expected(filled, [0.5, 0.5], 0.25) == 2.75
-    assert expected(filled, [3.0, 0.5], 0.25) == 4.75
-    assert expected(filled, [0.0, 0.0], 0.25) == 2.25
+def test_what_is_computed_adds_up_to_the_step_alone(tmp_path: Path):
+    found = planned(tmp_path, "ddp")
+    alone = found.forecast.sizes[0].step_time.value_ns / 1e9
+    assert 0.0 < found.exchanges[-1].ready < alone
+    assert found.exchanges[-1].ready + found.rest == pytest.approx(alone)
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("strategy", "words"),
     [
-        ("{", "is no capture"),
-        ("[]", "no capture of form 1"),
-        ('{"foretrain_capture": 2}', "no capture of form 1"),
-        ('{"foretrain_capture": 1}', "does not tell when gradients are ready"),
-        ('{"foretrain_capture": 1, "gradients": 3}', "does not tell"),
+        ("zero-2", "reduce-scatter"),
+        ("fuse | compress(top-k)", "top-k"),
+        ("fuse | ring", "ring"),
+        ("p3", "cannot be replayed|servers"),
+        ("accumulate(2, deferred=false) | fuse", "micro-batches"),
     ],
 )
-def test_what_is_no_capture_is_told(tmp_path: Path, text: str, words: str):
-    path = tmp_path / "rank0.capture.json"
-    path.write_text(text)
+def test_what_cannot_be_done_for_real_is_told(tmp_path: Path, strategy: str, words: str):
     with pytest.raises(ReplayError, match=words):
-        read(tmp_path)
+        planned(tmp_path, strategy)
 
 
-def test_without_nodes_the_link_s_rate_answers(tmp_path: Path, capsys):
-    settings = Settings(nodes=2, bandwidth=100e6)
-    assert replay(str(bundle(tmp_path)), settings, "fuse", 5, "no reason") == 0
-    # 3 MiB at 12.5 MB/s after 9 ms, then 2 ms.
-    assert "expected    262.66 ms" in capsys.readouterr().out
+def test_a_strategy_that_is_none_is_the_engine_s_to_refuse(tmp_path: Path):
+    with pytest.raises(foretrain.ForetrainError, match="gossip"):
+        planned(tmp_path, "gossip")
+
+
+def test_without_nodes_primitives_answer(tmp_path: Path):
+    primitives = tmp_path / "primitives.toml"
+    foretrain.calibrate.primitives(sizes="4K,64K,1M", budget="500ms", out=primitives)
+    told = forecast(BUNDLE, SLOW, "fuse", primitives=primitives)
+    # 4.2 MB at 12.5 MB/s.
+    assert 0.340 < told.predicted[0] < 0.5
+    assert not told.steps and "measured" not in str(told)
+    quick = forecast(BUNDLE, Settings(nodes=2, bandwidth=1e9), "fuse", primitives=primitives)
+    assert quick.predicted[0] < told.predicted[0] / 3
     with pytest.raises(ReplayError, match="--bandwidth"):
-        replay(str(bundle(tmp_path)), Settings(nodes=2), "fuse", 5, "no reason")
+        forecast(BUNDLE, Settings(nodes=2), primitives=primitives)
 
 
-@pytest.mark.skipif(REASON is not None, reason=f"no nodes here: {REASON}")
-def test_a_replay_takes_what_its_exchanges_take(tmp_path: Path, capsys):
+@needs_nodes
+def test_a_replay_takes_what_is_forecast():
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    settings = Settings(nodes=2, bandwidth=100e6)
-    assert replay(str(bundle(tmp_path)), settings, "fuse", 5, None) == 0
-    said = capsys.readouterr().out
-    measured = float(said.split("measured")[1].split()[0])
-    # 11 ms of computing and 3 MiB over 100 Mbit/s, with headers.
-    assert 240 < measured < 450, said
+    found = replay(BUNDLE, SLOW, "fuse", steps=5)
+    # 4.2 MB over 100 Mbit/s with headers, and computing; other load may double that.
+    assert 0.340 < found.measured < 0.9
+    value, low, high = found.predicted
+    assert low <= value <= high and 0.340 < value < 0.9
+    assert re.search(r"forecast .* %", str(found))
+
+
+@needs_nodes
+def test_the_command_replays_and_refuses(tmp_path: Path):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    bundle = tmp_path / "bundle"
+    shutil.copytree(BUNDLE, bundle)
+
+    def command(*more: str) -> subprocess.CompletedProcess[str]:
+        base = [sys.executable, "-m", "foretrain.capture.emulate", "--nodes", "2"]
+        base += ["--bandwidth", "1gbit", "--replay", str(bundle)]
+        return subprocess.run([*base, *more], capture_output=True, text=True, timeout=300)
+
+    done = command("--steps", "3", "--on", "cpu-node", "--strategy", "fuse | compress")
+    assert done.returncode == 0, done.stderr
+    assert "measured" in done.stdout and "forecast" in done.stdout
+    refused = command("--strategy", "zero-2")
+    assert refused.returncode == 2 and "reduce-scatter" in refused.stderr

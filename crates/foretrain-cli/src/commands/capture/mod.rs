@@ -7,14 +7,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use foretrain::core::{Bytes, InputError, Ledger};
-use foretrain::ingest::collective_log::{self, LogOptions};
+use foretrain::core::{Bytes, InputError};
+use foretrain::ingest::collective_log::LogOptions;
 use foretrain::measure::RingOperation;
-use foretrain::report::json::{self, CollectiveLogReport};
-use foretrain::report::text;
 
-use super::Answer;
 use super::calibrate::check_free;
+use super::{Answer, collective_log};
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 
@@ -80,14 +78,11 @@ pub(crate) fn run(asked: &Comm, output: &Output<'_>) -> Result<Answer> {
 
 /// Reads the table as every reader would, and shows it.
 fn show(path: &Path, output: &Output<'_>) -> Result<Answer> {
-    let (log, found) = collective_log::read(path, &LogOptions::default())?;
-    let mut ledger = Ledger::new();
-    ledger.merge(&found, None);
-    let report = CollectiveLogReport::new(std::slice::from_ref(&log), &ledger);
+    let report = collective_log::read(&[path.to_path_buf()], &LogOptions::default())?;
     if report.runs.is_empty() {
         let error = InputError::new("nothing was measured: the budget was too short").in_file(path);
         return Err(Failure::Input(error.hint("give more with --budget, or smaller --sizes")));
     }
-    output.give(|| json::to_text(&report), |style| text::collective_logs(&report, style))?;
+    collective_log::give(&report, output)?;
     Ok(Answer::Yes)
 }

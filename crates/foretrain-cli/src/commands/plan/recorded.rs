@@ -54,10 +54,7 @@ pub(super) fn run(asked: &Search, hardware: &[PathBuf], output: &Output<'_>) -> 
             return Err(without_times(path));
         }
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(recorded.source.options.threads)
-        .build()
-        .map_err(|error| InputError::new(format!("cannot start threads: {error}")))?;
+    let pool = output.threads(recorded.source.options.threads)?;
     // From here on an interrupt ends the search; before, there is nothing to show.
     let stop = output.stop();
     let stages = Stages::new(output.progress());

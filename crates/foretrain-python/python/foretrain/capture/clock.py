@@ -6,6 +6,7 @@ overlap between host and device that is to be measured.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 
@@ -32,7 +33,7 @@ class DeviceClock:
 
     def durations(self, marks: list[Any]) -> list[int]:
         """Nanoseconds between neighbours."""
-        return [self.between(start, end) for start, end in zip(marks, marks[1:], strict=False)]
+        return [self.between(start, end) for start, end in itertools.pairwise(marks)]
 
 
 def device_clock(device_type: str | None) -> DeviceClock | None:

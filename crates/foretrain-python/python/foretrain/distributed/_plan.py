@@ -9,7 +9,7 @@ from typing import Any
 
 from .._answer import Answer
 from .._verbs import ask
-from ._run import Backend, Task, run
+from ._run import Backend, Task, run, signatures
 
 
 def plan(
@@ -33,8 +33,9 @@ def plan(
         text = scenarios.read_text(encoding="utf-8")
         count = max(1, len(text.splitlines()))
         shards = min(shards or 256, count)
+        stamps = signatures(options)
         tasks = [
-            Task(_shard, (text, at + 1, shards, measured, _stamps(measured)), f"shard {at + 1}")
+            Task(_shard, (text, at + 1, shards, measured, stamps), f"shard {at + 1}")
             for at in range(shards)
         ]
         rows = run(tasks, directory, backend)
@@ -43,15 +44,6 @@ def plan(
             files.append(Path(scratch, f"rows-{at}.jsonl"))
             files[-1].write_bytes(part)
         return ask("plan", scenarios=scenarios, merge=files)
-
-
-def _stamps(measured: dict[str, Any]) -> list[Any]:
-    from ._run import signature
-
-    files: list[Any] = []
-    for value in measured.values():
-        files += value if isinstance(value, (list, tuple)) else [value]
-    return [signature(one) for one in files if one is not None]
 
 
 def _shard(

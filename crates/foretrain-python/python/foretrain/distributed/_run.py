@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -169,6 +170,23 @@ def _digest(result: bytes) -> bytes:
 
 def _described(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
+
+
+def signatures(*values: Any) -> list[Any]:
+    """The signatures of all files that are named anywhere in these values."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, Mapping):
+            found += signatures(*value.values())
+        elif isinstance(value, (str, os.PathLike)):
+            name = os.fspath(value)
+            # Most words name no file, and some are too long for a name.
+            with contextlib.suppress(OSError, ValueError):
+                if name and os.path.exists(name):
+                    found.append(signature(name))
+        elif isinstance(value, (list, tuple)):
+            found += signatures(*value)
+    return found
 
 
 def signature(path: str | os.PathLike[str]) -> list[Any]:

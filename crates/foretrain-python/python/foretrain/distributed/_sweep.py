@@ -11,7 +11,7 @@ from .._answer import Answer, Frames
 from .._errors import UsageError
 from .._job import Job
 from .._verbs import ask, verbs
-from ._run import Backend, Task, run, signature
+from ._run import Backend, Task, run, signatures
 
 
 class Sweep(Frames):
@@ -62,10 +62,11 @@ def sweep(
     sources = [os.fspath(one) if isinstance(one, os.PathLike) else one for one in given]
     axes = {name: list(values) for name, values in grid.items()}
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    stamps = [signature(one) for one in sources if isinstance(one, str) and os.path.exists(one)]
+    shared = signatures(sources, fixed)
     tasks = []
     for point in points:
         name = f"{verb} at {', '.join(f'{key}={value}' for key, value in point.items())}"
+        stamps = [*shared, *signatures(point)]
         tasks.append(Task(_point, (verb, sources, {**fixed, **point}, stamps), name))
     results = run(tasks, directory, backend)
     return Sweep(points, [Answer.unpacked(result) for result in results])

@@ -50,9 +50,9 @@ pub(super) fn all() -> Vec<PassKind> {
     ]
 }
 
-/// One exchange instead of several of a micro-batch that follow each other: it starts when the last of them could,
-/// and everything that waited for one of them waits for it.
-fn fused(exchanges: &[Exchange]) -> Option<Exchange> {
+/// One exchange instead of several of a micro-batch, in the order in which their gradients are ready: it
+/// starts when the last of them could, and everything that waited for one of them waits for it. `None` of none.
+pub fn fused(exchanges: &[Exchange]) -> Option<Exchange> {
     let last = exchanges.last()?;
     let mut fused = last.clone();
     fused.bytes = exchanges.iter().map(|one| one.bytes).sum();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Any
 
@@ -18,7 +19,7 @@ class HostClock:
             for _ in range(calls):
                 call()
             stamps.append(time.perf_counter())
-        return [(end - start) / calls for start, end in zip(stamps, stamps[1:], strict=False)]
+        return [(end - start) / calls for start, end in itertools.pairwise(stamps)]
 
     def one(self, call: Call) -> float:
         """Seconds of one call."""
@@ -42,10 +43,7 @@ class DeviceClock:
             marks.append(self._mark())
         marks[-1].synchronize()
         # Events count milliseconds.
-        return [
-            start.elapsed_time(end) / calls / 1e3
-            for start, end in zip(marks, marks[1:], strict=False)
-        ]
+        return [start.elapsed_time(end) / calls / 1e3 for start, end in itertools.pairwise(marks)]
 
     def one(self, call: Call) -> float:
         """Seconds of one call."""

@@ -14,6 +14,18 @@ or as a program::
 
 from .emulation import Emulation, Outcome, Settings
 from .network import limit
+from .replaying import Replay, ReplayError, forecast, replay
 from .system import EmulationError, why_not
 
-__all__ = ["Emulation", "EmulationError", "Outcome", "Settings", "limit", "why_not"]
+__all__ = [
+    "Emulation",
+    "EmulationError",
+    "Outcome",
+    "Replay",
+    "ReplayError",
+    "Settings",
+    "forecast",
+    "limit",
+    "replay",
+    "why_not",
+]

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+from ..._errors import ForetrainError
 from .arguments import Arguments, parse
 from .emulation import Emulation
-from .replay import ReplayError, replay
+from .replaying import ReplayError, forecast, replay
 from .system import EmulationError, enter_own_world, why_not
 
 
@@ -24,13 +25,17 @@ def main() -> int:
         if reason is None:
             enter_own_world(["-m", "foretrain.capture.emulate", *sys.argv[1:]])
         elif asked.replay:
-            return replay(asked.replay, asked.settings, asked.strategy, asked.steps, reason)
+            print(f"not emulated: {reason}", file=sys.stderr)
+            told = (asked.replay, asked.settings, asked.strategy, asked.on, asked.primitives)
+            print(forecast(*told))
+            return 0
         else:
             return _fail(_instead(reason))
         if asked.replay:
-            return replay(asked.replay, asked.settings, asked.strategy, asked.steps, None)
+            print(replay(asked.replay, asked.settings, asked.strategy, asked.steps, asked.on))
+            return 0
         return _run(asked)
-    except (EmulationError, ReplayError) as error:
+    except (EmulationError, ReplayError, ForetrainError) as error:
         return _fail(str(error))
     except OSError as error:
         return _fail(f"{error.strerror or error} ({error.filename or 'while emulating'})")

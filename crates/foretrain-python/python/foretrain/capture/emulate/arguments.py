@@ -25,6 +25,10 @@ class Arguments:
     strategy: str
     #: Steps of a replay.
     steps: int
+    #: The cluster that a replay's forecast is for; `None` for one of the emulated links.
+    on: str | None
+    #: Measured primitives, where a replay is only forecast.
+    primitives: str | None
     command: list[str]
 
 
@@ -79,11 +83,24 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
     parser.add_argument(
         "--strategy",
         default="ddp",
-        metavar="NAME",
-        help="how a replay synchronises: ddp, ddp:BUCKET_MIB, fuse, half, or half:BUCKET_MIB (ddp)",
+        metavar="PASSES",
+        help="how a replay synchronises, as in 'fuse(4MiB) | compress'; `foretrain strategies` "
+        "lists passes (ddp)",
     )
     parser.add_argument(
         "--steps", type=checked(_count), default=20, metavar="N", help="steps of a replay (20)"
+    )
+    parser.add_argument(
+        "--on",
+        metavar="CLUSTER",
+        help="hold a replay against a forecast for this cluster (one calibrated by collectives of "
+        "the emulated nodes)",
+    )
+    parser.add_argument(
+        "--primitives",
+        metavar="FILE",
+        help="what `foretrain calibrate primitives` wrote, for the forecast where nodes cannot be "
+        "emulated (measured then)",
     )
     parser.add_argument("command", nargs="*", help="a script, or a program and its arguments")
     given = parser.parse_args(arguments)
@@ -106,6 +123,8 @@ def parse(arguments: Sequence[str] | None = None) -> Arguments:
         replay=given.replay,
         strategy=given.strategy,
         steps=given.steps,
+        on=given.on,
+        primitives=given.primitives,
         command=given.command,
     )
 
