@@ -163,6 +163,39 @@ fn captures_of_one_process_tell_how_ddp_would_be() {
 }
 
 #[test]
+fn gradients_are_the_trace_s_or_else_the_model_s() {
+    let page = |spec: JobSpec| {
+        let directory = job(&JobSpec { ranks: 1, ..spec });
+        let capture = of_one_rank(json!({"kind": "none"})).to_string();
+        write(directory.path(), "rank0.capture.json", capture);
+        words(&answer(&["predict", text(directory.path()), "--on", "dgx-a100", "--gpus", "8"]))
+    };
+    // The trained parameters have 40 MB, the trace's model has fewer.
+    let shown = page(JobSpec::tiny_ddp());
+    assert!(shown.contains("the capture's model has 38.15 MiB: the trace's are used"), "{shown}");
+    let hidden = page(JobSpec { record_shapes: false, ..JobSpec::tiny_ddp() });
+    assert!(hidden.contains("gradient bytes 38.15 MiB from the capture"), "{hidden}");
+    assert!(!hidden.contains("the trace's are used"), "{hidden}");
+}
+
+#[test]
+fn hooks_that_saw_another_backward_pass_are_told() {
+    let page = |last: u64| {
+        let directory = bundle(|capture| {
+            capture["steps"]["unprofiled"]["wall_ns"] = json!(vec![40_000_000_u64; 20]);
+            capture["steps"]["hooked"]["wall_ns"] = json!(vec![40_000_000_u64; 3]);
+            let first = 12_000_000_u64;
+            let times: Vec<u64> = (0..6).map(|i| first + (last - first) * i / 5).collect();
+            capture["gradients"]["ready_ns"] = json!(times);
+        });
+        words(&answer(&["inspect", text(directory.path())]))
+    };
+    assert!(!page(20_000_000).contains("buckets may be ready at other times"));
+    let late = page(38_000_000);
+    assert!(late.contains("and over 65 % by the capture's hooks: buckets may be ready"), "{late}");
+}
+
+#[test]
 fn captures_that_are_wrong_are_refused_by_file_and_key() {
     for (slip, says) in [
         (json!({"steps": {"unprofiled": {"wall_ns": ["fast"]}}}), "steps.unprofiled.wall_ns[0]"),

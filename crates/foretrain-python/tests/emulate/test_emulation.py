@@ -159,7 +159,7 @@ def test_what_makes_no_sense_is_refused():
         (["--nodes", "2", "--bandwidth", "fast", "--", "true"], "is no rate"),
         (["--nodes", "2", "--cores", "0.5", "--nodes-per-core", "2", "--", "true"], "give one"),
         (["--nodes", "2", "--", "missing.py"], "there is no script missing.py"),
-        (["--nodes", "2", "--replay", "nowhere"], "holds no rankN.capture.json"),
+        (["--nodes", "2", "--replay", "nowhere"], "no such file or directory (nowhere)"),
     ]:
         command = [sys.executable, "-m", "foretrain.capture.emulate", *arguments]
         run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -74,7 +74,7 @@ class TorchGroup:
 
     def _all_reduce(self, whole: int) -> Call:
         buffer = self._buffer(whole)
-        return lambda: self._dist.all_reduce(buffer, group=self._handle)
+        return lambda **more: self._dist.all_reduce(buffer, group=self._handle, **more)
 
     def _reduce_scatter(self, whole: int, part: int) -> Call:
         given, got = self._buffer(whole), self._buffer(part)
@@ -82,7 +82,9 @@ class TorchGroup:
 
     def _all_gather(self, whole: int, part: int) -> Call:
         given, got = self._buffer(part), self._buffer(whole)
-        return lambda: self._dist.all_gather_into_tensor(got, given, group=self._handle)
+        return lambda **more: self._dist.all_gather_into_tensor(
+            got, given, group=self._handle, **more
+        )
 
     def _broadcast(self, whole: int) -> Call:
         buffer = self._buffer(whole)

@@ -22,13 +22,19 @@ _MOST_SHARES, _MOST_WEIGHT = 262_144, 10_000
 
 
 class Groups:
-    """A control group per node below one of their own."""
+    """A control group of all nodes; with a quota, one per node below it.
+
+    Without a quota nodes share their cores thread by thread. Groups of their own would take turns
+    of whole ticks, and a message for a node would wait while its neighbour computes: a node with
+    cores of its own takes it at once.
+    """
 
     def __init__(self, nodes: int, quota: float | None, root: Path | None = None) -> None:
         self._root, self._second = (root, _is_second(root)) if root else _hierarchy()
         remove_stale(self._root)
         self._own = self._root / f"{_NAME}{os.getpid()}"
-        self.nodes = [self._own / f"node{node}" for node in range(nodes)]
+        below = [self._own / f"node{node}" for node in range(nodes)]
+        self.nodes = below if quota is not None else [self._own] * nodes
         try:
             self._build(quota)
         except OSError as error:
@@ -50,14 +56,15 @@ class Groups:
         self._own.mkdir()
         if self._second:
             _allow_cpu(self._root)
-            _allow_cpu(self._own)
+            if quota is not None:
+                _allow_cpu(self._own)
             (self._own / "cpu.weight").write_text(str(_MOST_WEIGHT))
         else:
             (self._own / "cpu.shares").write_text(str(_MOST_SHARES))
+        if quota is None:
+            return
         for node in self.nodes:
             node.mkdir()
-            if quota is None:
-                continue
             allowed = int(_PERIOD_US * quota)
             if self._second:
                 (node / "cpu.max").write_text(f"{allowed} {_PERIOD_US}")
