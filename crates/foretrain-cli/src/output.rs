@@ -131,6 +131,16 @@ impl<'a> Output<'a> {
         Ok(PeerProgram { program, arguments })
     }
 
+    /// The interpreter that this runs in, where one does.
+    pub(crate) fn interpreter(&self) -> Option<&Path> {
+        let program = match &self.caller {
+            Caller::Program { session, .. } => session.program.as_ref(),
+            Caller::Shell { program } => *program,
+        };
+        let (path, arguments) = program?;
+        (arguments.first().map(String::as_str) == Some("-m")).then_some(path)
+    }
+
     /// Whether JSON was asked for.
     pub(crate) fn json(&self) -> bool {
         self.common.json

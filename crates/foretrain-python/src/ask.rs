@@ -67,7 +67,7 @@ fn interruptible<T: Send + 'static>(
     mut session: Session,
     work: impl FnOnce(&Session) -> Result<T, Refused> + Send + 'static,
 ) -> PyResult<T> {
-    let failures = Arc::new(Failures::default());
+    let failures = Failures::new()?;
     let of_call = Arc::clone(&failures);
     let enter = OnThread(Arc::new(move || of_call.enter()));
     session.on_thread = Some(enter.clone());
@@ -102,6 +102,7 @@ fn interruptible<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(interrupt) = py.check_signals() {
                     session.stop.store(true, Ordering::Relaxed);
+                    failures.stop(py)?;
                     let _ = wait(FAREWELL);
                     return Err(interrupt);
                 }

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
 use crate::errors;
+use crate::plugins::LONGEST_NS;
 
 /// The attributed graph of one training step.
 #[pyclass(frozen, module = "foretrain", name = "NativeStepGraph")]
@@ -138,8 +139,9 @@ impl StepGraph {
             let count = graph.node_count();
             return Err(PyValueError::new_err(format!("no node {node}: the graph has {count}")));
         };
-        if work < 0 {
-            return Err(PyValueError::new_err(format!("work of {work} ns: expected 0 or more")));
+        if !(0..=LONGEST_NS).contains(&work) {
+            let message = format!("work of {work} ns: expected 0 to {LONGEST_NS}");
+            return Err(PyValueError::new_err(message));
         }
         graph.set_work(id, Nanos::from_nanos(work));
         Ok(())

@@ -122,3 +122,18 @@ def test_a_diagnosis_puts_remedies_in_order(job) -> None:
     steps = [row["outcome.step_time.value_ns"] for row in diagnosis.remedies]
     assert len(steps) > 3 and steps == sorted(steps)
     assert "Where the step" in str(diagnosis) and "<table>" in diagnosis._repr_html_()
+
+
+def test_a_job_in_memory_is_read_already(job) -> None:
+    with pytest.raises(foretrain.UsageError, match="ranks for a job that is read already") as told:
+        foretrain.predict(job, on="dgx-a100", gpus=8, ranks="0")
+    assert told.value.hints == ["foretrain.load(..., ranks='0')"]
+    with pytest.raises(foretrain.UsageError, match="one job in memory, or files"):
+        foretrain.inspect(job, job)
+
+
+def test_what_is_no_document_is_not_written(job, tmp_path) -> None:
+    answer = foretrain.export(job, graph=tmp_path / "step.parquet")
+    with pytest.raises(ValueError, match="no document"):
+        answer.to_json(tmp_path / "empty.json")
+    assert not (tmp_path / "empty.json").exists()

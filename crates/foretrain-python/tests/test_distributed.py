@@ -90,6 +90,51 @@ def test_a_file_that_changed_is_another_task(examples, tmp_path) -> None:
     assert step() > quick and len(list((tmp_path / "kept").iterdir())) == 2
 
 
+def test_patterns_and_arrays_tell_tasks_apart(examples, tmp_path) -> None:
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
+    kept = tmp_path / "kept"
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    for rank in range(2):
+        (traces / f"rank{rank}.json.gz").symlink_to(examples / "ddp-tiny" / f"rank{rank}.json.gz")
+    given = {"on": "dgx-a100", "directory": kept, "backend": "local"}
+    pattern = str(traces / "*.json.gz")
+    both = distributed.sweep("predict", pattern, grid={"gpus": [[2]]}, **given)
+    (traces / "rank1.json.gz").unlink()
+    one = distributed.sweep("predict", pattern, grid={"gpus": [[2]]}, **given)
+    assert str(both.answers[0]) != str(one.answers[0])
+    sizes = numpy.arange(8, 8808, 8)
+    other = sizes.copy()
+    other[600] = 16_000
+    rows = [
+        Task(_slow, (numpy_array,), "task").key() for numpy_array in (sizes, other, sizes.copy())
+    ]
+    assert rows[0] == rows[2] != rows[1]
+
+
+def test_what_can_be_gone_through_once_serves_all_points(examples) -> None:
+    found = distributed.sweep(
+        "predict",
+        examples / "ddp-tiny",
+        grid={"on": ["dgx-a100", "dgx-h100"]},
+        gpus=(size for size in (8, 16)),
+        backend="local",
+    )
+    assert [len(answer.sizes) for answer in found.answers] == [2, 2]
+    with pytest.raises(foretrain.UsageError, match="grid"):
+        distributed.sweep("predict", examples, grid={"on": "dgx-a100"}, backend="local")
+    with pytest.raises(foretrain.UsageError, match="ingest"):
+        distributed.ingest("traces", backend="local")
+
+
+def test_what_depends_on_functions_is_not_kept(examples, tmp_path) -> None:
+    foretrain.plugins.cost_function("changing", collective=lambda **_: 1e6)
+    asked = {"grid": {"gpus": [2]}, "on": "dgx-a100", "costs": "changing", "backend": "local"}
+    distributed.sweep("predict", examples / "ddp-tiny", **asked)
+    with pytest.raises(foretrain.UsageError, match="a function of your own, are not kept"):
+        distributed.sweep("predict", examples / "ddp-tiny", directory=tmp_path, **asked)
+
+
 def test_a_failure_is_told_when_the_rest_is_done(examples, tmp_path) -> None:
     grid = {"on": ["no-such-machine", "dgx-a100", "none-either"]}
     with pytest.raises(TaskError, match="predict at on=no-such-machine: .*1 more failed"):

@@ -70,7 +70,7 @@ def test_what_is_not_there(job) -> None:
         graph.select("kernel(")
     with pytest.raises(ValueError, match="no node 999999"):
         graph.set_work(999_999, 1)
-    with pytest.raises(ValueError, match="expected 0 or more"):
+    with pytest.raises(ValueError, match="work of -1 ns: expected 0 to"):
         graph.set_work(0, -1)
 
 

@@ -41,6 +41,34 @@ def test_an_interrupt_ends_a_call() -> None:
     assert took < 5.0
 
 
+# What a function of the user's does meanwhile.
+ASKED = """
+import foretrain, os, signal, sys, threading, time
+job = foretrain.load(sys.argv[1])
+asked = threading.Event()
+@foretrain.plugins.rewrite_pass()
+def slow(draft):
+    asked.set()
+    while True:
+        time.sleep(0.01)
+def interrupt():
+    asked.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    foretrain.predict(job, on="dgx-a100", gpus=64, strategy="slow")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_ends_a_function_too(examples) -> None:
+    program = [sys.executable, "-c", ASKED, str(examples / "ddp-tiny")]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    # The interpreter also ends well, though a thread of the engine was in it.
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+
+
 def test_other_threads_run_meanwhile(job) -> None:
     count, stop = 0, threading.Event()
 

@@ -106,6 +106,22 @@ def test_what_a_pass_does_wrong_is_said(job) -> None:
 
     with pytest.raises(TypeError):
         predicted(job, strategy="no-exchange")
+
+    @plugins.rewrite_pass(stage="schedule")
+    def late(draft):
+        draft.exchanges[0].delay_ns = 2**62
+
+    with pytest.raises(foretrain.ForetrainError, match='pass "late": a delay of'):
+        predicted(job, strategy="late")
+
+    @plugins.rewrite_pass(stage="schedule")
+    def again(draft):
+        predicted(job, strategy="again")
+
+    with pytest.raises(RecursionError, match="a verb within a function"):
+        predicted(job, strategy="again")
+    with pytest.raises(TypeError, match="expected a function, not int"):
+        plugins.rewrite_pass(name="number")(5)
     with pytest.raises(foretrain.ForetrainError, match="already"):
         plugins.rewrite_pass(name="fuse")(lambda draft: None)
     with pytest.raises(foretrain.ForetrainError, match="no stage"):
@@ -142,6 +158,11 @@ def test_what_a_cost_function_does_wrong_is_said(job) -> None:
     plugins.cost_function("negative", node=lambda **_: -1.0)
     with pytest.raises(ValueError, match="returned -1"):
         predicted(job, costs="negative")
+    # Nothing takes as long, and sums would not fit.
+    for time in (1e16, float("inf"), float("nan")):
+        plugins.cost_function("endless", node=lambda time=time, **_: time)
+        with pytest.raises(ValueError, match="expected ns, 0 to"):
+            predicted(job, costs="endless")
     with pytest.raises(foretrain.UsageError, match="no cost function is called so"):
         predicted(job, costs="unknown")
     with pytest.raises(foretrain.UsageError, match="unexpected keyword argument 'costs'"):
@@ -204,6 +225,14 @@ def test_models_of_interference(job) -> None:
 
     with pytest.raises(ValueError, match="slow-downs for"):
         predicted(job, interference="wrong")
+    for factor in (float("nan"), float("inf"), 0.5, -1.0):
+
+        @plugins.interference(name="odd")
+        def odd(running, device, factor=factor):
+            return [factor] * len(running)
+
+        with pytest.raises(ValueError, match="expected how many times longer"):
+            predicted(job, interference="odd")
 
 
 def scheduled(examples, *policies):

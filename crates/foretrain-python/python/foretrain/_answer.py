@@ -149,8 +149,13 @@ class Answer(Frames):
         return self._data
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The document as the command prints it; also written to `path`, if one is given."""
-        text = self._json or ""
+        """The document as the command prints it; also written to `path`, if one is given.
+
+        Raises ValueError for answers that are no document.
+        """
+        if self._json is None:
+            raise ValueError(f"the answer of {self.verb} is no document; str(answer) is all of it")
+        text = self._json
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text

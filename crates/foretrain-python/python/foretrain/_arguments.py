@@ -50,7 +50,7 @@ class Argument:
         if value is None:
             return []
         if self.flag:
-            if not isinstance(value, bool):
+            if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
                 raise UsageError(f"{self.name}={value!r}: expected True or False")
             return [self.option] if value else []
         words = [self._word(one, held) for one in self._all(value)]
@@ -82,7 +82,7 @@ class Argument:
         if isinstance(value, datetime.timedelta):
             whole = value.days * 86_400 + value.seconds
             return f"{whole * 1_000_000_000 + value.microseconds * 1_000}ns"
-        if isinstance(value, (str, os.PathLike)):
+        if isinstance(value, (str, bytes, os.PathLike)):
             return os.fsdecode(value)
         # Integers of numpy and others stand for themselves.
         if hasattr(value, "__index__"):

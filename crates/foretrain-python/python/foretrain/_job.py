@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from . import _native
 
@@ -68,7 +69,7 @@ class StepGraph:
 
     `nodes` and `edges` are Arrow tables: `pyarrow.table(graph.nodes)` and
     `polars.DataFrame(graph.nodes)` take them without a copy. Queries are those of the command, as in
-    `kernel("*gemm*") & phase(backward)`.
+    `kernel("*gemm*") & phase:backward`.
     """
 
     def __init__(self, native: _native.NativeStepGraph) -> None:
@@ -137,10 +138,10 @@ class StepGraph:
         """Multiplies the work of the nodes that a query selects; returns how many they are."""
         return self._native.scale(query, factor)
 
-    def set_work(self, nodes: int | Sequence[int], work_ns: int) -> None:
+    def set_work(self, nodes: SupportsIndex | Iterable[SupportsIndex], work_ns: int) -> None:
         """Sets the work of nodes, by row."""
-        for node in [nodes] if isinstance(nodes, int) else nodes:
-            self._native.set_work_ns(node, work_ns)
+        for node in [nodes] if isinstance(nodes, SupportsIndex) else nodes:
+            self._native.set_work_ns(operator.index(node), work_ns)
 
     def remove(self, query: str) -> int:
         """Removes the nodes that a query selects; what came before them is followed by what came

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 import json
@@ -15,8 +16,13 @@ from ._arguments import Argument, unknown
 from ._cli import PROGRAM
 from ._errors import UsageError
 
+# The interpreter must not end while the engine runs functions in it.
+atexit.register(_native.settle)
+
 # Verbs that take a cost function of the user's own.
 _WITH_COSTS = ("predict", "whatif")
+# What only reading is told.
+_READING = ("ranks", "steps", "window", "strict", "no_python", "memory_cap")
 
 
 class _Verb:
@@ -62,6 +68,14 @@ def written(
         behind += slots[0].written(value, held)
         if not slots[0].several:
             slots.pop(0)
+    if held and len(behind) > 1:
+        raise UsageError(f"{function}() takes one job in memory, or files", ["name its files"])
+    late = [name for name in _READING if held and options.get(name) not in (None, False)]
+    if late:
+        raise UsageError(
+            f"{function}() got {', '.join(late)} for a job that is read already",
+            [f"foretrain.load(..., {late[0]}={options[late[0]]!r})"],
+        )
     return [*arguments, "--", *behind] if behind else arguments, held
 
 

@@ -31,6 +31,14 @@ __all__ = [
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+# What has been registered here, of all kinds.
+_registered: set[str] = set()
+
+
+def _check(function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"expected a function, not {type(function).__name__}")
+
 
 def rewrite_pass(
     name: str | None = None,
@@ -53,10 +61,12 @@ def rewrite_pass(
     """
 
     def register(function: _Function) -> _Function:
+        _check(function)
         called = name or function.__name__.replace("_", "-")
         described = about or (function.__doc__ or "A pass of your own.").strip().split("\n\n")[0]
         known = [_parameter(key, value) for key, value in (parameters or {}).items()]
         _native.install_pass(called, stage, " ".join(described.split()), known, function)
+        _registered.add(called)
         return function
 
     return register
@@ -91,9 +101,10 @@ def cost_function(
     step; all are keywords. They return nanoseconds, or None to keep the model's.
     """
     for function in (collective, node):
-        if function is not None and not callable(function):
-            raise TypeError(f"expected a function, not {type(function).__name__}")
+        if function is not None:
+            _check(function)
     _native.install_costs(name, collective, node)
+    _registered.add(name)
 
 
 def interference(name: str | None = None) -> Callable[[_Function], _Function]:
@@ -107,7 +118,9 @@ def interference(name: str | None = None) -> Callable[[_Function], _Function]:
     """
 
     def register(function: _Function) -> _Function:
+        _check(function)
         _native.install_interference(name or function.__name__, function)
+        _registered.add(name or function.__name__)
         return function
 
     return register
@@ -124,9 +137,11 @@ def policy(
     """
 
     def register(function: _Function) -> _Function:
+        _check(function)
         called = (name or function.__name__).replace("_", "-").lower()
         described = about or (function.__doc__ or "a policy of your own").strip().split("\n\n")[0]
         _native.install_policy(called, " ".join(described.split()), function, interval)
+        _registered.add(called)
         return function
 
     return register

@@ -12,7 +12,11 @@ use foretrain::predict::own;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::failures::keep_failure;
+use super::LONGEST_NS;
+use super::failures::{self, keep_failure};
+
+/// The greatest slow-down that is believed.
+const SLOWEST: f64 = 1e6;
 
 /// Two functions, either of which may be missing.
 #[derive(Debug)]
@@ -48,12 +52,13 @@ fn asked(
             keywords(&given)?;
             function.bind(py).call((), Some(&given))?.extract()
         };
-        match ask() {
-            Ok(Some(time)) if time.is_finite() && time >= 0.0 => {
+        match failures::asked(py, ask) {
+            Ok(Some(time)) if (0.0..=LONGEST_NS as f64).contains(&time) => {
                 Some(Nanos::from_nanos(time.round() as i64))
             }
             Ok(Some(time)) => {
-                let wrong = format!("a cost function returned {time}: expected ns, 0 or more");
+                let wrong =
+                    format!("a cost function returned {time}: expected ns, 0 to {LONGEST_NS}");
                 keep_failure(pyo3::exceptions::PyValueError::new_err(wrong));
                 None
             }
@@ -110,9 +115,14 @@ impl SlowdownModel for Slowdowns {
             let limits = PyDict::new(py);
             limits.set_item("multiprocessors", device.multiprocessors)?;
             limits.set_item("memory_bandwidth", device.memory_bandwidth)?;
-            self.function.bind(py).call1((all, limits))?.extract()
+            failures::asked(py, || self.function.bind(py).call1((all, limits))?.extract())
         });
         match told {
+            Ok(told) if told.iter().any(|slowdown| !(1.0..=SLOWEST).contains(slowdown)) => {
+                keep_failure(pyo3::exceptions::PyValueError::new_err(format!(
+                    "a model of interference returned {told:?}: expected how many times longer each takes, 1 to {SLOWEST}"
+                )));
+            }
             Ok(told) if told.len() == slowdowns.len() => slowdowns.copy_from_slice(&told),
             Ok(told) => keep_failure(pyo3::exceptions::PyValueError::new_err(format!(
                 "a model of interference returned {} slow-downs for {} activities",

@@ -8,6 +8,8 @@ use std::thread;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use super::failures;
+
 /// What comes from the function.
 enum Message<Q> {
     Ask(Q),
@@ -41,8 +43,12 @@ pub(crate) fn serve<Q: Send, A: Send, R: Send>(
     let (to_here, from_there) = channel();
     let (to_there, from_here) = channel();
     let done = to_here.clone();
+    let of_call = failures::current();
     thread::scope(|scope| {
         let caller = scope.spawn(move || {
+            if let Some(of_call) = of_call {
+                of_call.enter();
+            }
             let result = call(Line { ends: Mutex::new((to_here, from_here)) });
             // The line may live on in Python; this ends the conversation.
             let _ = done.send(Message::Done);

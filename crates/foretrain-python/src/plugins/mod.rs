@@ -14,6 +14,9 @@ use pyo3::prelude::*;
 
 pub(crate) use failures::Failures;
 
+/// The longest time of anything that is believed, eleven days in ns: sums of many of these still fit.
+pub(crate) const LONGEST_NS: i64 = 1_000_000_000_000_000;
+
 /// What registers them.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<passes::Draft>()?;
@@ -23,5 +26,6 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(costs::install_costs, module)?)?;
     module.add_function(wrap_pyfunction!(costs::install_interference, module)?)?;
     module.add_function(wrap_pyfunction!(policies::install_policy, module)?)?;
+    module.add_function(wrap_pyfunction!(failures::settle, module)?)?;
     Ok(())
 }

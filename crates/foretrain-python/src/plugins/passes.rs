@@ -11,6 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use super::failures;
 use super::live::{Line, serve};
 use crate::errors::{of_input, to_input};
 
@@ -273,7 +274,7 @@ impl Pass for Own {
                     line,
                 };
                 let draft = Bound::new(py, draft)?;
-                self.call(py, &draft)?;
+                failures::asked(py, || self.call(py, &draft))?;
                 let mut draft = draft.borrow_mut();
                 let left = draft.exchanges.bind(py).try_iter()?;
                 let exchanges = left
@@ -315,7 +316,7 @@ impl Own {
 
     /// The exception itself is raised once the verb is done.
     fn failed(&self, error: &PyErr) -> InputError {
-        Python::attach(|py| super::failures::keep_failure(error.clone_ref(py)));
+        Python::attach(|py| failures::keep_failure(error.clone_ref(py)));
         to_input(error, &format!("pass \"{}\"", self.name))
     }
 }
@@ -356,8 +357,9 @@ fn rebuilt(one: &Exchange, before: &[rewrite::Exchange]) -> Checked<rewrite::Exc
     let Some(whole) = fused(&origins) else {
         return Err(InputError::new("an exchange that is none of the draft's"));
     };
-    if one.delay_ns < 0 {
-        return Err(InputError::new(format!("a delay of {} ns", one.delay_ns)));
+    if !(0..=super::LONGEST_NS).contains(&one.delay_ns) {
+        return Err(InputError::new(format!("a delay of {} ns", one.delay_ns))
+            .hint(format!("0 to {}", super::LONGEST_NS)));
     }
     let way = match one.way.as_str() {
         "library" => Way::Library,

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::failures::keep_failure;
+use super::failures::{self, keep_failure};
 use super::live::{Line, serve};
 use crate::errors::of_input;
 
@@ -182,7 +182,7 @@ impl Policy for Own {
         let call = |line: Line<Question, Answer>| {
             Python::attach(|py| {
                 let board = Bound::new(py, Board { now, gpus, line })?;
-                self.function.bind(py).call1((board,)).map(drop)
+                failures::asked(py, || self.function.bind(py).call1((board,)).map(drop))
             })
         };
         let result: PyResult<()> = serve(call, |question| answer(board, question));

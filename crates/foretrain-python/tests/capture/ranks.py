@@ -173,14 +173,23 @@ def fsdp2(rank: int, bundle: Path) -> None:
 
 
 def fsdp1(rank: int, bundle: Path) -> None:
-    """FSDP1 with two units."""
+    """FSDP1 with two units, whose parameters stay views of flat ones."""
+    _fsdp1(bundle, True)
+
+
+def fsdp1_flat(rank: int, bundle: Path) -> None:
+    """The same, of whose parameters only the flat ones are left."""
+    _fsdp1(bundle, False)
+
+
+def _fsdp1(bundle: Path, views: bool) -> None:
     import torch
     from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision
     from toy import Toy
 
     options: Any = {
         "device_id": torch.device("cpu"),
-        "use_orig_params": True,
+        "use_orig_params": views,
         "mixed_precision": MixedPrecision(reduce_dtype=torch.float64),
     }
 

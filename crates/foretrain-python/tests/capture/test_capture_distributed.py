@@ -138,6 +138,28 @@ def test_fsdp1(tmp_path: Path, read: Read) -> None:
         assert units[""]["parameters"] == [0, 1, 2, 3]
         assert units["3"]["sharding"] == "FULL_SHARD" and units["3"]["ranks"] == 2
         assert units["3"]["mixed_precision"] == {"reduce_dtype": "float64"}
+        parameters = written["model"]["parameters"]
+        assert [p["shape"] for p in parameters] == [[32, 16], [32], [32], [32], [4, 32], [4]]
+        assert sum(p["bytes"] for p in parameters) == sum(u["bytes"] for u in units.values())
+        told = written["gradients"]
+        # Gradients of a unit come together, those of the last unit first.
+        assert len(set(told["ready_ns"][:4])) == 1 and told["ready_ns"][4] < told["ready_ns"][0]
+        assert told["backward_end_ns"] == told["ready_ns"][0]
+        assert "synchronised_per_step" not in told
+    # Each rank holds a half.
+    held = [sum(p["local_bytes"] for p in w["model"]["parameters"]) for w in both(read)]
+    assert sum(held) == sum(p["bytes"] for p in parameters)
+
+
+def test_fsdp1_with_flat_parameters(tmp_path: Path, read: Read) -> None:
+    ranks.spawn(ranks.fsdp1_flat, tmp_path / "bundle")
+    for written in both(read):
+        assert written["complete"] and written["notes"] == []
+        front, back = written["model"]["parameters"]
+        assert (front["bytes"], back["bytes"]) == ((32 * 16 + 3 * 32) * 4, (4 * 32 + 4) * 4)
+        assert front["local_bytes"] * 2 == front["bytes"]
+        front_ready, back_ready = written["gradients"]["ready_ns"]
+        assert back_ready < front_ready
 
 
 def test_a_rank_that_fails_does_not_stop_the_others(tmp_path: Path, read: Read) -> None:

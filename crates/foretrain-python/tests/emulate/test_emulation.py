@@ -49,6 +49,22 @@ def seconds(emulation: Emulation, tmp_path: Path, size: int) -> float:
 
 
 @needs_nodes
+def test_what_a_job_leaves_is_ended(tmp_path: Path):
+    leave = (
+        "import os, subprocess, sys; "
+        "left = subprocess.Popen(['sleep', '300'], start_new_session=True); "
+        "open(sys.argv[1] + os.environ['RANK'], 'w').write(str(left.pid))"
+    )
+    with Emulation(Settings(nodes=2)) as emulation:
+        outcome = emulation.run([sys.executable, "-c", leave, str(tmp_path / "pid")], timeout=60)
+        assert outcome.code == 0, outcome.why
+        for rank in range(2):
+            stat = Path("/proc", (tmp_path / f"pid{rank}").read_text(), "stat")
+            # Nobody may have collected it yet.
+            assert not stat.exists() or ") Z " in stat.read_text()
+
+
+@needs_nodes
 def test_links_send_at_their_rate(tmp_path: Path):
     size = 2_000_000
     with Emulation(Settings(nodes=2, bandwidth=40e6)) as emulation:

@@ -71,7 +71,10 @@ pub(crate) fn run(asked: &Comm, output: &Output<'_>) -> Result<Answer> {
     })?;
     match how {
         How::Rings { machines } => rings::measure(wanted, *machines, &path, output)?,
-        How::Library { backend, python } => library::measure(wanted, backend, python.as_deref())?,
+        How::Library { backend, python } => {
+            let python = python.as_deref().or_else(|| output.interpreter());
+            library::measure(wanted, backend, python)?;
+        }
     }
     show(&path, output)
 }

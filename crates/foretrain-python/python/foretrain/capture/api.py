@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from .model import bare_optimizer
 from .recorder import Recorder, Subject
 from .schedule import Schedule
 
@@ -61,7 +62,7 @@ class Capture:
             model=model,
             optimizers=_listed(optimizer),
             schedule=schedule,
-            replica_batch=replica_batch,
+            replica_batch=None if replica_batch is None else float(replica_batch),
             hostname=hostname,
             overwrite=overwrite,
         )
@@ -127,7 +128,7 @@ def _check_model(model: Any) -> None:
 def _check_batch(replica_batch: float | None) -> None:
     if replica_batch is None:
         return
-    if isinstance(replica_batch, bool) or not isinstance(replica_batch, (int, float)):
+    if isinstance(replica_batch, (bool, str, bytes)) or not hasattr(replica_batch, "__float__"):
         raise TypeError(f"replica_batch is {replica_batch!r}; expected a number of samples")
     if not math.isfinite(replica_batch) or replica_batch <= 0:
         raise ValueError(f"replica_batch is {replica_batch!r}; expected more than 0 samples")
@@ -136,6 +137,10 @@ def _check_batch(replica_batch: float | None) -> None:
 def _listed(optimizer: Any) -> list[Any]:
     if optimizer is None:
         return []
-    if isinstance(optimizer, Iterable) and not hasattr(optimizer, "param_groups"):
-        return list(optimizer)
-    return [optimizer]
+    several = isinstance(optimizer, (list, tuple, set)) or hasattr(optimizer, "__next__")
+    found = list(optimizer) if several else [optimizer]
+    for one in found:
+        if not hasattr(bare_optimizer(one), "param_groups"):
+            kind = type(one).__name__
+            raise TypeError(f"optimizer is a {kind}; expected a torch.optim.Optimizer or several")
+    return found

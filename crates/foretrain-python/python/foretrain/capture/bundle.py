@@ -8,7 +8,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -74,12 +74,17 @@ class Bundle:
         with replacing(self.capture) as file:
             file.write(_lines(document).encode() + b"\n")
 
-    def pack(self, plain: Path, packed: Path) -> None:
+    def pack(self, plain: Path, packed: Path, renamed: Mapping[str, str] | None = None) -> None:
         """Packs a JSON file and removes the plain one.
 
         The profiler writes the names of its file and of the machine into it. The path says where
-        somebody keeps their files, so it is shortened to the packed file's name.
+        somebody keeps their files, so it is shortened to the packed file's name. ``renamed`` are
+        events by their names.
         """
+        names = {
+            json.dumps(old).encode(): json.dumps(new).encode()
+            for old, new in (renamed or {}).items()
+        }
         path = json.dumps(str(plain)).encode()[1:-1]
         name = packed.name.encode()
         try:
@@ -93,6 +98,9 @@ class Bundle:
                         line = line.replace(path, name)
                     if self.host is not None and b'"host_name"' in line:
                         line = _HOST.sub(b'\\1"' + self.host.encode() + b'"', line)
+                    for old, new in names.items():
+                        if old in line:
+                            line = line.replace(old, new)
                     packing.write(line)
         finally:
             plain.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from .clock import DeviceClock
-from .model import bare_optimizer, parameters_of
+from .model import bare_optimizer, flat_parameters, is_sharded, parameters_of
 from .notes import Notes
 from .parallel import find_ddp
 from .stages import Stage, Step
@@ -37,6 +37,7 @@ class GradientStage(Stage):
         self._handles: list[Any] = []
         self._parameters = 0
         self._ddp: Any = None
+        self._is_sharded = False
         self._start: Any = 0
         self._moments: dict[str, Any] = {}
         self._ready: dict[int, Any] = {}
@@ -49,12 +50,20 @@ class GradientStage(Stage):
         parameters = parameters_of(self._model)
         self._parameters = len(parameters)
         self._ddp = find_ddp(self._model)
+        laid_out = flat_parameters(self._model)
+        self._is_sharded = bool(laid_out) or any(is_sharded(one) for _, one in parameters)
         keep = self._handles.append
         keep(self._model.register_forward_pre_hook(self._guard(self._forward_starts)))
         keep(self._model.register_forward_hook(self._guard(self._forward_ends)))
+        places = {id(parameter): index for index, (_, parameter) in enumerate(parameters)}
         for index, (_, parameter) in enumerate(parameters):
             if parameter.requires_grad:
-                keep(parameter.register_post_accumulate_grad_hook(self._ready_hook(index)))
+                keep(parameter.register_post_accumulate_grad_hook(self._ready_hook([index])))
+        for flat in laid_out:
+            # Gradients of parameters that are views come by the whole.
+            views = [places[id(view)] for view in flat._params or () if id(view) in places]
+            if views and flat.requires_grad:
+                keep(flat.register_post_accumulate_grad_hook(self._ready_hook(views)))
         for optimizer in map(bare_optimizer, self._optimizers):
             if not hasattr(optimizer, "register_step_pre_hook"):
                 self._notes.add("gradients", "the optimiser takes no hooks; its time is not told")
@@ -113,6 +122,8 @@ class GradientStage(Stage):
         forwards = [entry[3] for entry in self._kept]
         if any(forwards):
             summary["forwards_per_step"] = round(median(forwards))
+            # Sharded models decide unit by unit which passes they synchronise.
+        if any(forwards) and not self._is_sharded:
             summary["synchronised_per_step"] = round(median(entry[4] for entry in self._kept))
         return summary
 
@@ -143,10 +154,11 @@ class GradientStage(Stage):
 
         return guarded
 
-    def _ready_hook(self, index: int) -> Callable[..., None]:
+    def _ready_hook(self, indices: list[int]) -> Callable[..., None]:
         def ready() -> None:
             # Of several micro-batches the last one's gradient is the one that is communicated.
-            self._ready[index] = self._moments["backward_end"] = self._now()
+            now = self._moments["backward_end"] = self._now()
+            self._ready.update(dict.fromkeys(indices, now))
 
         return self._guard(ready)
 

@@ -44,6 +44,21 @@ class TimedLoader:
             started = time.perf_counter_ns()
         yield from iterator
 
+    def __next__(self) -> Any:
+        """The next batch, of loaders that are iterators."""
+        if self._listener.idle:
+            return next(self._loader)  # type: ignore[call-overload]
+        started = time.perf_counter_ns()
+        batch = next(self._loader)  # type: ignore[call-overload]
+        self._listener.batch_arrived(time.perf_counter_ns() - started, batch)
+        return batch
+
+    def __bool__(self) -> bool:
+        return bool(self._loader)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._loader[key]  # type: ignore[index]
+
     def __len__(self) -> int:
         return len(self._loader)  # type: ignore[arg-type]
 

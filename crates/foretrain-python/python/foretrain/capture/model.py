@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -17,6 +18,28 @@ def parameters_of(model: Any) -> list[tuple[str, Any]]:
     return [(plain_name(name), parameter) for name, parameter in model.named_parameters()]
 
 
+def is_sharded(parameter: Any) -> bool:
+    """Whether a rank holds a part of the parameter only, by FSDP's second version."""
+    return hasattr(parameter, "_local_tensor")
+
+
+def flat_parameters(model: Any) -> list[Any]:
+    """The parameters that FSDP's first version laid out one behind the other, unit by unit."""
+    handles = (getattr(module, "_handle", None) for module in model.modules())
+    flat = (getattr(handle, "flat_param", None) for handle in handles)
+    return [parameter for parameter in flat if hasattr(parameter, "_shapes")]
+
+
+def _whole_shapes(model: Any) -> dict[int, list[int]]:
+    """Shapes of what a rank sees a shard of, by the shard's identity."""
+    shapes: dict[int, list[int]] = {}
+    for flat in flat_parameters(model):
+        shapes[id(flat)] = [sum(map(int, flat._numels))]
+        for parameter, shape in zip(flat._params or (), flat._shapes, strict=False):
+            shapes[id(parameter)] = [int(size) for size in shape]
+    return shapes
+
+
 def plain_name(name: str) -> str:
     """A parameter's name without what wrappers added, but with DDP's `module.`."""
     return _WRAPPERS.sub("", name)
@@ -26,9 +49,10 @@ def describe_model(model: Any) -> dict[str, Any]:
     """Parameters and buffers: names, shapes, bytes, and which parameters are shared."""
     first: dict[int, int] = {}
     described = []
+    whole = _whole_shapes(model)
     for index, (name, parameter) in enumerate(parameters_of(model)):
         first[id(parameter)] = index
-        described.append(_parameter(name, parameter))
+        described.append(_parameter(name, parameter, whole.get(id(parameter))))
     for name, parameter in model.named_parameters(remove_duplicate=False):
         entry = described[first[id(parameter)]]
         if plain_name(name) != entry["name"]:
@@ -46,14 +70,17 @@ def describe_model(model: Any) -> dict[str, Any]:
     }
 
 
-def _parameter(name: str, parameter: Any) -> dict[str, Any]:
+def _parameter(name: str, parameter: Any, whole: list[int] | None) -> dict[str, Any]:
+    shape = [int(size) for size in parameter.shape] if whole is None else whole
     entry: dict[str, Any] = {
         "name": name,
-        "shape": [int(size) for size in parameter.shape],
+        "shape": shape,
         "dtype": _dtype(parameter),
-        "bytes": _bytes(parameter),
+        "bytes": math.prod(shape) * int(parameter.element_size()),
         "requires_grad": bool(parameter.requires_grad),
     }
+    if whole is not None:
+        entry["local_bytes"] = _bytes(parameter)
     local = getattr(parameter, "_local_tensor", None)
     if local is not None:
         entry["local_bytes"] = _bytes(local)

@@ -11,13 +11,15 @@ from .stages import Stage, Step
 class ProfileStage(Stage):
     """Runs the profiler over some steps, the first of which it does not record."""
 
+    is_timed = False
+
     def __init__(self, warmup: int, active: int, bundle: Bundle) -> None:
         super().__init__("profile", warmup + active, None)
         self._warmup = warmup
         self._active = active
         self._bundle = bundle
         self._profiler: Any = None
-        self._recorded = 0
+        self._fragment: str | None = None
         self.written = False
 
     def enter(self) -> None:
@@ -48,6 +50,9 @@ class ProfileStage(Stage):
     def leave(self) -> None:
         profiler, self._profiler = self._profiler, None
         if profiler is not None:
+            if self.done < self.count:
+                # The profiler marks what has only begun as a step like any other.
+                self._fragment = f"ProfilerStep#{profiler.step_num}"
             # Writes what was recorded if the capture ends within the window.
             profiler.stop()
 
@@ -58,7 +63,8 @@ class ProfileStage(Stage):
         plain = self._bundle.scratch("trace.json")
         try:
             profiler.export_chrome_trace(str(plain))
-            self._bundle.pack(plain, self._bundle.trace)
+            renamed = {} if self._fragment is None else {self._fragment: "unfinished step"}
+            self._bundle.pack(plain, self._bundle.trace, renamed)
         finally:
             plain.unlink(missing_ok=True)
         self.written = True
@@ -66,6 +72,8 @@ class ProfileStage(Stage):
 
 class ExecutionStage(Stage):
     """Lets PyTorch write down every operator with its tensors. It slows steps several times."""
+
+    is_timed = False
 
     def __init__(self, count: int, bundle: Bundle) -> None:
         super().__init__("execution", count, None)

@@ -62,6 +62,7 @@ class Recorder:
         self._own_ns = 0
         self._waited_ns: int | None = None
         self._samples: int | None = None
+        self._cut = False
 
     # What a training script uses.
 
@@ -83,16 +84,22 @@ class Recorder:
     def step(self) -> None:
         """Ends a step: everything since the last call, or since the start, belonged to it."""
         stage = self._stage
-        if stage is None:
+        # A forked child is another program.
+        if stage is None or os.getpid() != self._process:
             return
         ended = time.perf_counter_ns()
         try:
-            stage.step(Step(ended - self._started_ns, self._waited_ns, self._own_ns, self._samples))
+            if self._cut and stage.is_timed:
+                stage.restart()
+            else:
+                took = ended - self._started_ns
+                stage.step(Step(took, self._waited_ns, self._own_ns, self._samples))
             if stage.done >= stage.count:
                 self._next()
         except Exception as error:
             self._fail(error)
         self._waited_ns = self._samples = None
+        self._cut = False
         self._started_ns = time.perf_counter_ns()
         self._own_ns = self._started_ns - ended
 
@@ -102,9 +109,12 @@ class Recorder:
 
     def restart_clock(self) -> None:
         """Says that training did something else since the last step, as an evaluation or a
-        checkpoint: the next step begins now."""
-        if self._stage is None:
+        checkpoint: the next step begins now. A step of which batches have come already is not
+        counted, as only a part of it would be."""
+        if self._stage is None or os.getpid() != self._process:
             return
+        if self._samples is not None or self._waited_ns is not None:
+            self._cut = True
         try:
             self._stage.restart()
         except Exception as error:

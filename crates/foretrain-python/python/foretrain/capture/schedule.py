@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, fields
 
 
@@ -28,10 +29,13 @@ class Schedule:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            # Integers of numpy stand for themselves.
+            steps = -1 if isinstance(value, bool) or not hasattr(value, "__index__") else value
+            if operator.index(steps) < 0:
                 raise ValueError(
                     f"{field.name} is {value!r}; expected a number of steps, 0 or more"
                 )
+            object.__setattr__(self, field.name, operator.index(steps))
 
     def as_dict(self) -> dict[str, int]:
         """The numbers by the names that capture files use."""

@@ -41,6 +41,9 @@ class Step:
 class Stage:
     """Some steps of a capture. Stages that attach anything to the training override this."""
 
+    is_timed = True
+    """Whether steps count by their times, so that one that is not whole does not count."""
+
     def __init__(self, name: str, count: int, clock: DeviceClock | None = None) -> None:
         self.name = name
         self.count = count

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._answer import Answer
+from .._errors import UsageError
 from .._verbs import ask
 from ._run import Backend, Task, run, signature
 
@@ -48,6 +49,8 @@ def ingest(
 
     What cannot be read raises after all others have been read and kept.
     """
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise UsageError(f"ingest({paths!r})", [f"a list of paths: [{paths!r}]"])
     names = [os.fspath(path) for path in paths]
     tasks = [Task(_read, (name, reading, signature(name)), name) for name in names]
     results = run(tasks, directory, backend)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
+import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from .._errors import ForetrainError
+from .._errors import ForetrainError, UsageError
 
 Backend = Literal["ray", "local"]
 
@@ -46,6 +49,8 @@ def run(
 
     Raises the first failure after everything else has been done and kept.
     """
+    if directory is not None:
+        _refuse_functions(tasks)
     kept = None if directory is None else _Kept(Path(directory))
     results: dict[int, bytes] = {}
     if kept is not None:
@@ -69,6 +74,20 @@ def run(
         hints = error.hints if isinstance(error, ForetrainError) else []
         raise TaskError(f"{tasks[index].name}: {_message(error)}{others}", hints) from error
     return [results[at] for at in range(len(tasks))]
+
+
+def _refuse_functions(tasks: Sequence[Task]) -> None:
+    """A kept result does not tell what a function of that name did then."""
+    plugins = sys.modules.get("foretrain.plugins")
+    named = sorted(getattr(plugins, "_registered", ()))
+    for task in tasks:
+        words = set(re.findall(r"[\w-]+", _described(task.arguments)))
+        for name in named:
+            if name in words:
+                raise UsageError(
+                    f"{task.name}: results that depend on {name!r}, a function of your own, are not kept",
+                    ["leave directory= out"],
+                )
 
 
 def _message(error: Exception) -> str:
@@ -169,7 +188,14 @@ def _digest(result: bytes) -> bytes:
 
 
 def _described(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=repr)
+    return json.dumps(value, sort_keys=True, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Values of other libraries whole; their representation may leave out the middle."""
+    if isinstance(value, (set, frozenset, range)):
+        return sorted(value)
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
 def signatures(*values: Any) -> list[Any]:
@@ -182,7 +208,7 @@ def signatures(*values: Any) -> list[Any]:
             name = os.fspath(value)
             # Most words name no file, and some are too long for a name.
             with contextlib.suppress(OSError, ValueError):
-                if name and os.path.exists(name):
+                if name and (os.path.exists(name) or glob.has_magic(name)):
                     found.append(signature(name))
         elif isinstance(value, (list, tuple)):
             found += signatures(*value)
@@ -191,6 +217,8 @@ def signatures(*values: Any) -> list[Any]:
 
 def signature(path: str | os.PathLike[str]) -> list[Any]:
     """What tells a file (or the files below a directory) from what it was before."""
+    if not os.path.exists(path) and glob.has_magic(os.fspath(path)):
+        return [signature(one) for one in sorted(glob.glob(os.fspath(path), recursive=True))]
     path = Path(path)
     if path.is_dir():
         inner = sorted(one for one in path.rglob("*") if one.is_file())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .._answer import Answer, Frames
@@ -60,8 +60,16 @@ def sweep(
     if any(isinstance(one, Job) for one in given):
         raise UsageError("a job in memory cannot be sent to workers", ["name its files instead"])
     sources = [os.fspath(one) if isinstance(one, os.PathLike) else one for one in given]
+    for name, values in grid.items():
+        if isinstance(values, (str, bytes, os.PathLike)):
+            raise UsageError(f"grid[{name!r}] is {values!r}", [f"a list: [{values!r}]"])
     axes = {name: list(values) for name, values in grid.items()}
-    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    # What can be gone through once is needed at every point.
+    fixed = {name: _listed(value) for name, value in fixed.items()}
+    points = [
+        dict(zip(axes, map(_listed, values), strict=True))
+        for values in itertools.product(*axes.values())
+    ]
     shared = signatures(sources, fixed)
     tasks = []
     for point in points:
@@ -70,6 +78,10 @@ def sweep(
         tasks.append(Task(_point, (verb, sources, {**fixed, **point}, stamps), name))
     results = run(tasks, directory, backend)
     return Sweep(points, [Answer.unpacked(result) for result in results])
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, Iterator) else value
 
 
 def _point(verb: str, sources: list[Any], options: dict[str, Any], stamps: list[Any]) -> bytes:

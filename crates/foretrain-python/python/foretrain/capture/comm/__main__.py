@@ -55,8 +55,8 @@ def _rank(asked: Arguments) -> int:
     plan = Plan(sizes, asked.budget, asked.operations, asked.ranks)
     if asked.quiet:
         plan.progress = None
-    if "comm" in asked.tables:
-        _collectives(world, plan, asked)
+    if "comm" in asked.tables and not _collectives(world, plan, asked):
+        return 2
     if isinstance(world, TorchWorld):
         _beside(world, plan, asked)
     world.barrier()
@@ -64,13 +64,11 @@ def _rank(asked: Arguments) -> int:
     return 0
 
 
-def _collectives(world: World, plan: Plan, asked: Arguments) -> None:
+def _collectives(world: World, plan: Plan, asked: Arguments) -> bool:
+    """Measures the collectives; returns whether that went well, of which the first rank speaks."""
     if world.rank != 0:
         # The first rank may find that it cannot write.
-        if not world.agree(0.0):
-            return
-        sweep(world, plan, None)
-        return
+        return bool(world.agree(0.0)) and sweep(world, plan, None) >= 0 and bool(world.agree(0.0))
     path = Path(asked.out) / "comm.csv"
     try:
         table = Table(path, COLUMNS, [about(world)], overwrite=asked.overwrite)
@@ -80,9 +78,11 @@ def _collectives(world: World, plan: Plan, asked: Arguments) -> None:
     world.agree(1.0)
     with table:
         points = sweep(world, plan, table)
+    world.agree(1.0 if points else 0.0)
     if not points:
         raise SweepError("nothing was measured: --ranks names no group that these ranks can form")
     print(f"{points} points in {path}", file=sys.stderr)
+    return True
 
 
 def _beside(world: TorchWorld, plan: Plan, asked: Arguments) -> None:

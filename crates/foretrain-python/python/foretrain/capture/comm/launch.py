@@ -84,12 +84,15 @@ def _watch(ranks: list[subprocess.Popen[bytes]], until: float) -> int:
 
 def _report(ranks: list[subprocess.Popen[bytes]], number: int) -> int:
     code = ranks[number].returncode
+    if code == 2:
+        # It has said what is wrong with what was asked for.
+        return 2
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with {code}"
     print(
         f"error: rank {number} {how}; the other ranks are ended. Rows measured so far are kept.",
         file=sys.stderr,
     )
-    return 2 if code == 2 else 1
+    return 1
 
 
 def end_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -74,7 +74,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def _fail(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {message.removeprefix('error: ')}", file=sys.stderr)
     return 2
 
 

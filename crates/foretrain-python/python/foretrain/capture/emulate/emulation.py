@@ -229,6 +229,8 @@ class Emulation:
                     job.wait(max(0.0, until - time.monotonic()))
                 except subprocess.TimeoutExpired:
                     pass
+        if self._jobs and self._network is not None:
+            self._network.clear()
         self._jobs = []
 
 

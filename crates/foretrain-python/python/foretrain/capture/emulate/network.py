@@ -6,16 +6,20 @@
     eth0 ──tbf──▶ port0 ─ bridge ─ port1 ◀──tbf── eth0
 
 Each namespace lives as long as a process that waits for its standard input to end, which it does
-when this process ends, however it ends. So nothing is left behind, and nothing of the machine's own
-network is touched: the bridge has a namespace too.
+when this process ends, however it ends. Processes that a job leaves on nodes are ended with it. So
+nothing is left behind, but for children of ranks where this process is killed itself, and nothing of
+the machine's own network is touched: the bridge has a namespace too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from .system import EmulationError, call, die_with_parent
 
@@ -60,6 +64,20 @@ class Namespace:
     def call(self, *command: str) -> None:
         """Runs a command in here."""
         call([*self.enter(), *command])
+
+    def clear(self) -> None:
+        """Ends whatever runs in here: a job may have left processes with sessions of their own."""
+        try:
+            own = os.readlink(f"/proc/{self.pid}/ns/net")
+        except OSError:
+            return
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit() or int(process.name) == self.pid:
+                continue
+            # It may end meanwhile, or be nobody's that may be looked at.
+            with contextlib.suppress(OSError):
+                if os.readlink(process / "ns" / "net") == own:
+                    os.kill(int(process.name), signal.SIGKILL)
 
     def end(self) -> None:
         """Lets go of the namespace, which ends with the last process in it."""
@@ -115,8 +133,14 @@ class Network:
         for node in self.nodes:
             limit(bits_per_second, latency, node.enter())
 
+    def clear(self) -> None:
+        """Ends what runs on the nodes."""
+        for node in self.nodes:
+            node.clear()
+
     def end(self) -> None:
         """Takes everything down."""
+        self.clear()
         for namespace in [*self.nodes, self.switch]:
             namespace.end()
 

@@ -15,8 +15,11 @@ _WARM_UP = 3
 
 
 def main() -> None:
-    """Replays the plan of a file so many times; the first rank writes the steps' seconds."""
-    path, steps, answer = sys.argv[1:4]
+    """Replays the plan of a file so many times; the first rank writes the steps' seconds.
+
+    What takes a second of a recording takes ``share`` seconds of a core that nodes share.
+    """
+    path, steps, share, answer = sys.argv[1:5]
     plan: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     torch = import_torch()
     dist = torch.distributed
@@ -26,7 +29,7 @@ def main() -> None:
     times = []
     for number in range(_WARM_UP + int(steps)):
         start = time.perf_counter()
-        _step(buckets, plan["rest"])
+        _step(buckets, plan["rest"], float(share))
         if number >= _WARM_UP:
             times.append(time.perf_counter() - start)
     if dist.get_rank() == 0:
@@ -35,17 +38,17 @@ def main() -> None:
     dist.destroy_process_group()
 
 
-def _step(buckets: list[_Bucket], rest: float) -> None:
+def _step(buckets: list[_Bucket], rest: float, share: float) -> None:
     """Computes up to each bucket, begins its exchange, and waits for all at the end."""
     done = 0.0
     endings: list[Callable[[], None]] = []
     for bucket in buckets:
-        spin(bucket.ready - done)
+        spin((bucket.ready - done) * share)
         done = max(done, bucket.ready)
         endings.append(bucket.begin())
     for end in endings:
         end()
-    spin(rest)
+    spin(rest * share)
 
 
 def spin(seconds: float) -> None:

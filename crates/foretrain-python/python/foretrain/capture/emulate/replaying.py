@@ -93,7 +93,8 @@ def replay(
             else:
                 options["on"] = on
             planned = plan(bundle, settings.nodes, strategy, **options)
-            return Replay(planned, tuple(_measured(emulation, directory, planned, steps)))
+            measured = _measured(emulation, directory, planned, steps, options["cores"])
+            return Replay(planned, tuple(measured))
 
 
 def forecast(
@@ -128,10 +129,12 @@ def forecast(
 
 
 def _options(settings: Settings) -> dict[str, Any]:
-    cores = settings.quota
+    """What of a forecast's options the nodes decide: how much of a core each has."""
+    if settings.quota is not None:
+        return {"cores": settings.quota}
     if settings.nodes_per_core is not None:
-        cores = 1.0 / settings.nodes_per_core
-    return {} if cores is None else {"cores": cores}
+        return {"cores": 1.0 / settings.nodes_per_core}
+    return {"cores": min(1.0, len(os.sched_getaffinity(0)) / settings.nodes)}
 
 
 def _collectives(emulation: Emulation, directory: Path, rough: Plan) -> Path:
@@ -146,11 +149,13 @@ def _collectives(emulation: Emulation, directory: Path, rough: Plan) -> Path:
     return out / "comm.csv"
 
 
-def _measured(emulation: Emulation, directory: Path, planned: Plan, steps: int) -> list[float]:
+def _measured(
+    emulation: Emulation, directory: Path, planned: Plan, steps: int, cores: float
+) -> list[float]:
     told, answer = directory / "plan.json", directory / "answer.json"
     told.write_text(planned.to_json(), encoding="utf-8")
     rank = "foretrain.capture.emulate.replay_rank"
-    _run(emulation, [rank, str(told), str(steps), str(answer)])
+    _run(emulation, [rank, str(told), str(steps), str(min(1.0, cores)), str(answer)])
     found: list[float] = json.loads(answer.read_text(encoding="utf-8"))
     return found
 
