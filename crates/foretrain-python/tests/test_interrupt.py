@@ -69,6 +69,27 @@ def test_an_interrupt_ends_a_function_too(examples) -> None:
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
+# A child that is forked while a function runs, and ends as programs do.
+FORKED = """
+import foretrain, os, sys
+job = foretrain.load(sys.argv[1])
+@foretrain.plugins.rewrite_pass()
+def forks(draft):
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+foretrain.predict(job, on="dgx-a100", gpus=64, strategy="forks")
+print("done")
+"""
+
+
+def test_a_forked_child_ends(examples) -> None:
+    program = [sys.executable, "-W", "ignore", "-c", FORKED, str(examples / "ddp-tiny")]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert "done" in done.stdout, done.stderr
+
+
 def test_other_threads_run_meanwhile(job) -> None:
     count, stop = 0, threading.Event()
 

@@ -6,6 +6,7 @@ import atexit
 import functools
 import inspect
 import json
+import os
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,15 @@ from ._arguments import Argument, unknown
 from ._cli import PROGRAM
 from ._errors import UsageError
 
+
+def _settle(process: int) -> None:
+    # A forked child has none of the threads that it knows of.
+    if os.getpid() == process:
+        _native.settle()
+
+
 # The interpreter must not end while the engine runs functions in it.
-atexit.register(_native.settle)
+atexit.register(_settle, os.getpid())
 
 # Verbs that take a cost function of the user's own.
 _WITH_COSTS = ("predict", "whatif")
