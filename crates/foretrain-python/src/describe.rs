@@ -1,24 +1,48 @@
 //! The verbs and their options, as Python needs them to translate keywords.
 
+use std::sync::LazyLock;
+
 use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, Command};
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// All verbs with their options, as JSON: an object by verb (`fleet schedule`), of `about`
-/// and `arguments`.
-#[pyfunction]
-pub(crate) fn describe() -> String {
-    let mut verbs = Map::new();
+static COMMAND: LazyLock<Command> = LazyLock::new(|| {
     let mut command = foretrain_cli::command();
     command.build();
-    for verb in command.get_subcommands() {
-        walk(verb, verb.get_name(), &mut verbs);
-    }
-    Value::Object(verbs).to_string()
+    command
+});
+
+/// Names of all verbs, as in `fleet schedule`.
+#[pyfunction]
+pub(crate) fn verbs() -> Vec<String> {
+    walked().into_iter().map(|(name, _)| name).collect()
 }
 
-fn walk(command: &Command, path: &str, verbs: &mut Map<String, Value>) {
+/// A verb and its options as JSON: an object of `about` and `arguments`; nothing where there is no
+/// such verb. Most programs use few of the verbs, and all of them take longer than an import.
+#[pyfunction]
+pub(crate) fn describe(verb: &str) -> Option<String> {
+    let (_, command) = walked().into_iter().find(|(name, _)| name == verb)?;
+    let text = |styled: Option<&clap::builder::StyledStr>| styled.map(ToString::to_string);
+    let arguments: Vec<Value> = command
+        .get_arguments()
+        .filter(|one| !one.is_hide_set() && !is_of_the_command(one))
+        .map(argument)
+        .collect();
+    let about = text(command.get_long_about().or(command.get_about()));
+    Some(json!({ "about": about, "arguments": arguments }).to_string())
+}
+
+fn walked() -> Vec<(String, &'static Command)> {
+    let mut verbs = Vec::new();
+    for verb in COMMAND.get_subcommands() {
+        walk(verb, verb.get_name(), &mut verbs);
+    }
+    verbs
+}
+
+fn walk(command: &'static Command, path: &str, verbs: &mut Vec<(String, &'static Command)>) {
     if command.is_hide_set() || command.get_name() == "help" {
         return;
     }
@@ -27,17 +51,9 @@ fn walk(command: &Command, path: &str, verbs: &mut Map<String, Value>) {
         has_verbs = true;
         walk(verb, &format!("{path} {}", verb.get_name()), verbs);
     }
-    if has_verbs {
-        return;
+    if !has_verbs {
+        verbs.push((path.to_owned(), command));
     }
-    let text = |styled: Option<&clap::builder::StyledStr>| styled.map(ToString::to_string);
-    let arguments: Vec<Value> = command
-        .get_arguments()
-        .filter(|one| !one.is_hide_set() && !is_of_the_command(one))
-        .map(argument)
-        .collect();
-    let about = text(command.get_long_about().or(command.get_about()));
-    verbs.insert(path.to_owned(), json!({ "about": about, "arguments": arguments }));
 }
 
 /// Whether only a command line has a use for it. Verbs that keep a file name it by `-o` too.

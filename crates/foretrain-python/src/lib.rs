@@ -24,6 +24,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ask::main, module)?)?;
     module.add_function(wrap_pyfunction!(ask::ask, module)?)?;
     module.add_function(wrap_pyfunction!(ask::read, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::verbs, module)?)?;
     module.add_function(wrap_pyfunction!(describe::describe, module)?)?;
     plugins::add_to(module)?;
     Ok(())

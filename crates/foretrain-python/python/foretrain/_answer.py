@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas
     import polars
 
@@ -157,7 +158,8 @@ class Answer(Frames):
             raise ValueError(f"the answer of {self.verb} is no document; str(answer) is all of it")
         text = self._json
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
         return text
 
     @property

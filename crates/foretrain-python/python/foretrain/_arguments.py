@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-import difflib
 import keyword
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -79,7 +78,9 @@ class Argument:
             return name
         if isinstance(value, bool):
             return "true" if value else "false"
-        if isinstance(value, datetime.timedelta):
+        # What has not been imported is nobody's.
+        datetime = sys.modules.get("datetime")
+        if datetime is not None and isinstance(value, datetime.timedelta):
             whole = value.days * 86_400 + value.seconds
             return f"{whole * 1_000_000_000 + value.microseconds * 1_000}ns"
         if isinstance(value, (str, bytes, os.PathLike)):
@@ -99,5 +100,7 @@ def unknown(verb: str, name: str, known: Iterable[str]) -> UsageError:
     error = f"{verb}() got an unexpected keyword argument '{name}'"
     if name in _INSTEAD:
         return UsageError(error, [_INSTEAD[name]])
+    import difflib
+
     near = difflib.get_close_matches(name, list(known), 1)
     return UsageError(error, [f"did you mean '{near[0]}'?"] if near else [])

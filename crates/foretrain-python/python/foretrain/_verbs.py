@@ -7,7 +7,7 @@ import functools
 import inspect
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,11 +44,35 @@ class _Verb:
         self.options = {one.name: one for one in arguments if not one.positional}
 
 
+class _Verbs(Mapping[str, _Verb]):
+    """All verbs by their names. Each is looked at when it is first used."""
+
+    def __init__(self) -> None:
+        self._names = _native.verbs()
+        self._known: dict[str, _Verb] = {}
+
+    def __getitem__(self, name: str) -> _Verb:
+        if name not in self._known:
+            described = _native.describe(name)
+            if described is None:
+                raise KeyError(name)
+            self._known[name] = _Verb(name, json.loads(described))
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @functools.cache
-def verbs() -> dict[str, _Verb]:
+def verbs() -> Mapping[str, _Verb]:
     """All verbs by their names, as in `fleet schedule`."""
-    described = json.loads(_native.describe())
-    return {name: _Verb(name, verb) for name, verb in described.items()}
+    return _Verbs()
 
 
 def written(
