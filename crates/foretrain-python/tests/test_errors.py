@@ -70,3 +70,17 @@ def test_errors_are_pickled() -> None:
         "line 3",
     )
     assert str(again) == "wrong\nhint: do it right"
+
+
+def test_values_of_numpy_are_values(examples) -> None:
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
+    given = {"on": "dgx-a100", "step_time": "12ms"}
+    plain = foretrain.predict(examples / "ddp-tiny", gpus=8, strict=True, **given).to_dict()
+    same = foretrain.predict(
+        examples / "ddp-tiny",
+        on="dgx-a100",
+        step_time=numpy.timedelta64(12_000, "us"),
+        gpus=numpy.array(8),
+        strict=numpy.True_,
+    )
+    assert same.to_dict() == plain

@@ -108,6 +108,20 @@ def test_what_a_pass_does_wrong_is_said(job) -> None:
         predicted(job, strategy="no-exchange")
 
     @plugins.rewrite_pass(stage="schedule")
+    def twice(draft):
+        draft.exchanges = list(draft.exchanges) * 2
+
+    with pytest.raises(ValueError, match="is there twice"):
+        predicted(job, strategy="twice")
+
+    @plugins.rewrite_pass(stage="schedule")
+    def merged_twice(draft):
+        Exchange.merged([draft.exchanges[0], draft.exchanges[0]])
+
+    with pytest.raises(ValueError, match="twice"):
+        predicted(job, strategy="merged-twice")
+
+    @plugins.rewrite_pass(stage="schedule")
     def late(draft):
         draft.exchanges[0].delay_ns = 2**62
 

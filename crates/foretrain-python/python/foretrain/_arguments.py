@@ -64,6 +64,9 @@ class Argument:
             return [f"{key}={self._word(item, [])}" for key, item in value.items()]
         if isinstance(value, (str, bytes, os.PathLike, Job)) or not isinstance(value, Iterable):
             return [value]
+        if getattr(value, "ndim", 1) == 0:
+            # An array of numpy's that is one number.
+            return [value.item()]  # type: ignore[attr-defined]
         values = list(value)
         if len(values) > 1 and not self.several:
             raise UsageError(f"{self.name} takes one value, not {len(values)}")
@@ -85,6 +88,8 @@ class Argument:
             return f"{whole * 1_000_000_000 + value.microseconds * 1_000}ns"
         if isinstance(value, (str, bytes, os.PathLike)):
             return os.fsdecode(value)
+        if type(value).__name__ == "timedelta64":
+            return f"{int(value.astype('timedelta64[ns]').astype('int64'))}ns"
         # Integers of numpy and others stand for themselves.
         if hasattr(value, "__index__"):
             number = int(value)

@@ -1,5 +1,7 @@
 //! Rewrite passes of synchronisation strategies.
 
+use std::collections::HashSet;
+
 use foretrain::core::{Bytes, InputError, Nanos, Result as Checked};
 use foretrain::cost::primitives::{Codec, Scheme};
 use foretrain::graph::CollectiveKind;
@@ -61,6 +63,9 @@ impl Exchange {
     /// One exchange in place of several, which starts once the last gradient of all is ready.
     #[staticmethod]
     fn merged(py: Python<'_>, exchanges: Vec<Py<Self>>) -> PyResult<Self> {
+        if let Some(twice) = repeated(&exchanges) {
+            return Err(PyValueError::new_err(format!("{} twice", twice.borrow(py).__repr__())));
+        }
         let all: Vec<Self> = exchanges.iter().map(|one| one.borrow(py).clone()).collect();
         let Some(last) = all.last() else {
             return Err(PyValueError::new_err("nothing to merge"));
@@ -151,6 +156,12 @@ impl Draft {
         let bytes = Bytes::new(bytes);
         self.line.ask(py, Call { kind, bytes, scope, method: None })
     }
+}
+
+/// One that is there more than once, which would send its gradients more than once.
+fn repeated(exchanges: &[Py<Exchange>]) -> Option<&Py<Exchange>> {
+    let mut seen = HashSet::new();
+    exchanges.iter().find(|one| !seen.insert(one.as_ptr()))
 }
 
 fn kind_of(word: &str) -> Checked<CollectiveKind> {
@@ -277,9 +288,14 @@ impl Pass for Own {
                 failures::asked(py, || self.call(py, &draft))?;
                 let mut draft = draft.borrow_mut();
                 let left = draft.exchanges.bind(py).try_iter()?;
-                let exchanges = left
-                    .map(|one| Ok(one?.cast::<Exchange>()?.borrow().clone()))
+                let left = left
+                    .map(|one| Ok(one?.cast::<Exchange>()?.clone().unbind()))
                     .collect::<PyResult<Vec<_>>>()?;
+                if let Some(twice) = repeated(&left) {
+                    let what = twice.borrow(py).__repr__();
+                    return Err(PyValueError::new_err(format!("{what} is there twice")));
+                }
+                let exchanges = left.iter().map(|one| one.borrow(py).clone()).collect();
                 let notes = std::mem::take(&mut draft.notes);
                 Ok(Done { exchanges, by_priority: draft.by_priority, notes })
             })

@@ -32,6 +32,9 @@ class Groups:
     def __init__(self, nodes: int, quota: float | None, root: Path | None = None) -> None:
         self._root, self._second = (root, _is_second(root)) if root else _hierarchy()
         remove_stale(self._root)
+        cores = len(os.sched_getaffinity(0))
+        if quota is not None and quota > cores:
+            raise EmulationError(f"a node cannot have {quota:g} cores: {cores} may be used here")
         self._own = self._root / f"{_NAME}{os.getpid()}"
         below = [self._own / f"node{node}" for node in range(nodes)]
         self.nodes = below if quota is not None else [self._own] * nodes
