@@ -14,12 +14,9 @@ import pytest
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
-PACKAGE = Path(__file__).parents[2] / "python"
-
 
 def start(out: Path, *arguments: str) -> subprocess.Popen[str]:
     environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
-    environment["PYTHONPATH"] = str(PACKAGE)
     command = [sys.executable, "-m", "foretrain.capture.comm", "--out", str(out), *arguments]
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 

@@ -13,7 +13,6 @@ import pytest
 from foretrain.capture.emulate import Emulation, EmulationError, Settings, why_not
 from foretrain.capture.emulate.processors import Groups, cores_of, remove_stale
 
-PACKAGE = Path(__file__).parents[2] / "python"
 REASON = why_not()
 needs_nodes = pytest.mark.skipif(REASON is not None, reason=f"no nodes here: {REASON}")
 
@@ -137,8 +136,7 @@ def test_nothing_is_left_however_it_ends(number: int):
         "sleep",
         mark,
     ]
-    environment = dict(os.environ, PYTHONPATH=str(PACKAGE))
-    run = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+    run = subprocess.Popen(command, stderr=subprocess.PIPE)
     until = time.monotonic() + 60
     # The emulation itself names the mark too.
     while len(processes(f"^sleep {mark}")) < 2:
@@ -178,7 +176,6 @@ def test_nodes_share_cores_in_turn():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(EmulationError, match="not up"):
         Emulation(Settings(nodes=2)).run(["true"])
-    environment = dict(os.environ, PYTHONPATH=str(PACKAGE))
     for arguments, words in [
         (["--nodes", "2"], "give a script"),
         (["--nodes", "0", "--", "true"], "no number from 1"),
@@ -188,8 +185,8 @@ def test_what_makes_no_sense_is_refused():
         (["--nodes", "2", "--replay", "nowhere"], "no such file or directory (nowhere)"),
     ]:
         command = [sys.executable, "-m", "foretrain.capture.emulate", *arguments]
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if REASON and words.startswith("there is"):
+        if REASON and words.startswith(("there is", "no such file")):
             continue
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
         assert run.returncode == 2 and words in run.stderr, run.stderr
         assert "Traceback" not in run.stderr
