@@ -55,5 +55,5 @@ def diagnose(*sources: Any, **options: Any) -> Diagnosis:
     of_reading = {name: options.pop(name) for name in list(options) if name in reading}
     job = sources[0] if len(sources) == 1 and isinstance(sources[0], Job) else None
     if job is None:
-        job = load(*sources, **of_reading)
-    return Diagnosis(ask("inspect", job), ask("whatif", job, **options))
+        job, of_reading = load(*sources, **of_reading), {}
+    return Diagnosis(ask("inspect", job, **of_reading), ask("whatif", job, **options))

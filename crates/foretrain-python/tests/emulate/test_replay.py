@@ -23,7 +23,7 @@ SLOW = Settings(nodes=2, bandwidth=100e6)
 
 def planned(tmp_path: Path, strategy: str, nodes: int = 2):
     hardware = describe(tmp_path / "hardware.toml", 100e6)
-    return plan(BUNDLE, nodes, strategy, on=NODE, hardware=hardware)
+    return plan(foretrain.load(BUNDLE), nodes, strategy, on=NODE, hardware=hardware)
 
 
 def test_a_plan_is_what_the_engine_makes_of_a_strategy(tmp_path: Path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -239,8 +238,3 @@ def _describe(node: int, code: int) -> str:
         return f"the process of node {node} failed with {code}; the others were ended"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
     return f"the process of node {node} was ended by {name}; the others were ended"
-
-
-def python() -> str:
-    """This interpreter, to run scripts on nodes with."""
-    return sys.executable

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..._answer import Answer
+    from ..._job import Job
     from ...plugins import Draft
 
 _PASS = "replayed"
@@ -50,7 +50,7 @@ class Plan:
         return json.dumps({"exchanges": [asdict(one) for one in self.exchanges], "rest": self.rest})
 
 
-def plan(bundle: str | os.PathLike[str], nodes: int, strategy: str, **options: Any) -> Plan:
+def plan(job: Job, nodes: int, strategy: str, **options: Any) -> Plan:
     """Plans a strategy's step from a capture; ``options`` are those of `foretrain.predict`."""
     import foretrain
 
@@ -62,13 +62,11 @@ def plan(bundle: str | os.PathLike[str], nodes: int, strategy: str, **options: A
     def observe(draft: Draft) -> None:
         drafts[draft.replicas] = _Drafted(draft)
 
-    forecast = foretrain.predict(
-        bundle, gpus=[1, nodes], strategy=f"{strategy} | {_PASS}", **options
-    )
+    forecast = foretrain.predict(job, gpus=[1, nodes], strategy=f"{strategy} | {_PASS}", **options)
     drafted = drafts.get(nodes)
     if drafted is None:
         raise ReplayError(
-            f"{bundle}: a model replica is larger than a rank there, and nodes hold one rank each"
+            f"{job.sources[0]}: a model replica is larger than a rank there, and nodes hold one rank each"
         )
     alone = forecast.sizes[0].step_time.value_ns / 1e9
     return Plan(

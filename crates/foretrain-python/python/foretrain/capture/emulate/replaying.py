@@ -80,6 +80,10 @@ def replay(
     The forecast is for the cluster ``on``, or for one that is calibrated by collectives of the
     emulated nodes, measured before.
     """
+    import foretrain
+
+    # Planned twice, read once.
+    job = foretrain.load(bundle)
     with tempfile.TemporaryDirectory(prefix="foretrain-replay-") as name:
         directory = Path(name)
         with Emulation(settings) as emulation:
@@ -87,12 +91,12 @@ def replay(
             if on is None:
                 hardware = cluster.describe(directory / "hardware.toml", settings.bandwidth)
                 options |= {"on": cluster.NODE, "hardware": hardware}
-                rough = plan(bundle, settings.nodes, strategy, **options)
+                rough = plan(job, settings.nodes, strategy, **options)
                 table = _collectives(emulation, directory, rough)
                 options["on"] = cluster.calibrate(table, hardware, directory / "cluster.toml")
             else:
                 options["on"] = on
-            planned = plan(bundle, settings.nodes, strategy, **options)
+            planned = plan(job, settings.nodes, strategy, **options)
             measured = _measured(emulation, directory, planned, steps, options["cores"])
             return Replay(planned, tuple(measured))
 
@@ -125,7 +129,8 @@ def forecast(
             primitives = directory / "primitives.toml"
             foretrain.calibrate.primitives(out=primitives, budget=f"{_BUDGET}s")
         options["primitives"] = primitives
-        return Replay(plan(bundle, settings.nodes, strategy, **options), ())
+        job = foretrain.load(bundle)
+        return Replay(plan(job, settings.nodes, strategy, **options), ())
 
 
 def _options(settings: Settings) -> dict[str, Any]:
