@@ -33,7 +33,8 @@ pub(crate) fn recorded_cluster(
             format!("taken for {} by its device name \"{name}\"", cluster.name),
             0.1,
         )),
-        None if !origin.communicates => {}
+        // A process alone communicates with nobody, whatever it calls.
+        None if !origin.communicates || origin.world_size <= 1 => {}
         None => warnings.push(format!(
             "the machine of the recording is not known ({}): communication comes from the model alone; name the machine with --recorded-on",
             device_phrase(name)

@@ -182,7 +182,7 @@ fn predict_ranks(
     warnings.extend(notes.into_iter().map(|note| format!("strategy: {note}")));
     base.warn_about_synchronisation(&sizes, &mut warnings);
     warn_about_answer(&sizes, &mut warnings);
-    warn_about_unused(&base.ranks, cluster, given, &mut warnings);
+    warn_about_unused(&base, given, &mut warnings);
     let mut evidence = base.evidence.clone();
     evidence.extend(base.collective_evidence(options));
     evidence.sort_by_key(|line| line.kind);

@@ -25,7 +25,7 @@ impl Transfers {
 
 /// With several ranks, transfer is the shortest duration over the members of each operation. With
 /// one, it is the shortest among operations of equal kind, group and size: the luckiest of them
-/// waited least.
+/// waited least. A group of one waits for nobody.
 pub(crate) fn transfers(
     recordings: &[Recording],
     representative: usize,
@@ -87,7 +87,8 @@ fn across_instances(graph: &StepGraph, evidence: &mut Vec<Evidence>) -> FxHashMa
     for node in collectives(graph) {
         let (transfer, instances) = shortest[&(node.kind, node.group, node.bytes)];
         let known = graph.node_attributes.get_i64(well_known::WAIT, node.id.index());
-        if known.is_none() && instances > 1 && node.bytes.is_some() {
+        let alone = node.group.is_some_and(|group| graph.groups[group.index()].size == 1);
+        if known.is_none() && instances > 1 && node.bytes.is_some() && !alone {
             found.insert(node.id, transfer);
             split += node.work - transfer;
         }

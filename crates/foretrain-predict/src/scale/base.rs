@@ -10,6 +10,7 @@ use foretrain_hardware::{Catalogue, Cluster};
 use foretrain_rewrite::backward_passes;
 
 use super::captured::FromCapture;
+use super::contention::contention_evidence;
 use super::cost::Machines;
 use super::links::take_out_sharing;
 use super::noise::Noise;
@@ -182,6 +183,7 @@ impl<'a> Base<'a> {
             from: self.from.as_ref(),
             to: self.cluster,
             latency: self.latency,
+            cores: self.cores,
             costs: self.costs.as_deref(),
         }
     }
@@ -295,6 +297,9 @@ impl<'a> Base<'a> {
                 n => format!(" after the last of {n} backward passes (as under no_sync)"),
             };
             evidence.extend(synchronisation_evidence(self, lead, options, &when));
+            evidence.extend(contention_evidence(self.cluster, options.cores));
+        } else if costs.iter().any(|(_, cost)| cost.host > 0.0) {
+            evidence.extend(contention_evidence(self.cluster, options.cores));
         }
         evidence
     }

@@ -7,20 +7,19 @@
 //! other here: what they do to each other is in the recording already.
 
 use foretrain_core::{Evidence, EvidenceKind, Nanos};
-use foretrain_cost::{CollectiveCall, Fabric, host_time};
 use foretrain_graph::{Job, NodeKind, QueueKind};
 use foretrain_hardware::{Cluster, DeviceKind};
 use foretrain_sim::{Demand, Resource, SimOptions};
 
 use super::cost::Costs;
 
-/// Part of its rank's `cores` that a collective of duration `time` keeps busy.
-pub(super) fn host_use(call: &CollectiveCall, fabric: &Fabric, time: Nanos, cores: f64) -> f64 {
+/// Part of its rank's `cores` that a collective of duration `time` keeps busy, if it takes `busy` of
+/// a processor's time.
+pub(super) fn host_use(busy: Nanos, time: Nanos, cores: f64) -> f64 {
     if time <= Nanos::ZERO || time == Nanos::MAX {
         return 0.0;
     }
-    let busy = host_time(call, fabric).nanos() as f64;
-    (busy / (time.nanos() as f64 * cores)).min(1.0)
+    (busy.clamp_positive().nanos() as f64 / (time.nanos() as f64 * cores)).min(1.0)
 }
 
 /// What is taken for granted of a CPU cluster's cores.
@@ -82,7 +81,7 @@ fn is_host_work(kind: NodeKind) -> bool {
 #[cfg(test)]
 mod tests {
     use foretrain_core::{Bytes, Estimate};
-    use foretrain_cost::GroupPlacement;
+    use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, host_time};
     use foretrain_graph::{CollectiveKind, Node, NodeId, StepGraph};
     use foretrain_hardware::Catalogue;
     use foretrain_sim::simulate;
@@ -129,9 +128,10 @@ mod tests {
         let fabric = |cluster: &Cluster| {
             Fabric::for_group(cluster, &GroupPlacement::contiguous(16)).expect("fits")
         };
-        assert_eq!(host_use(&call, &fabric(&cluster), Nanos::from_millis(100), 1.0), 0.0);
+        assert_eq!(host_time(&call, &fabric(&cluster)), Nanos::ZERO);
         cluster.node.device.kind = DeviceKind::Cpu;
-        let of = |cores: f64| host_use(&call, &fabric(&cluster), Nanos::from_millis(100), cores);
+        let busy = host_time(&call, &fabric(&cluster));
+        let of = |cores: f64| host_use(busy, Nanos::from_millis(100), cores);
         assert!(of(1.0) > 0.0 && (of(0.5) / of(1.0) - 2.0).abs() < 1e-9, "{}", of(1.0));
         assert_eq!(of(1e-6), 1.0);
     }

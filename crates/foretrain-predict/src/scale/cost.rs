@@ -4,12 +4,13 @@ use std::collections::hash_map::Entry;
 
 use foretrain_core::{Estimate, Nanos, Result};
 use foretrain_cost::own::OwnCosts;
-use foretrain_cost::{CollectiveCall, Fabric, Rescaled, collective_time, rescale};
+use foretrain_cost::{CollectiveCall, Fabric, Rescaled, collective_time, host_time, rescale};
 use foretrain_graph::{CollectiveKind, GroupId, NodeId, StepGraph};
 use foretrain_hardware::Cluster;
 use foretrain_rewrite::{CollectiveNode, collectives};
 use rustc_hash::FxHashMap;
 
+use super::contention::host_use;
 use super::layout::Layout;
 use super::links::LinkUse;
 use crate::answer::ScaledCollective;
@@ -29,8 +30,8 @@ pub(crate) struct Cost {
     pub(crate) ranks: u32,
     /// What it takes of its rank's links.
     pub(crate) links: LinkUse,
-    /// What it takes of its rank's cores, 0 to 1. Nothing where it was recorded: host work beside
-    /// it contains that already.
+    /// What it takes of its rank's cores, 0 to 1, beyond what it took where it was recorded: host
+    /// work beside it contains that already.
     pub(crate) host: f64,
 }
 
@@ -47,12 +48,16 @@ pub(crate) struct Machines<'a> {
     pub(crate) to: &'a Cluster,
     /// Factor on launch and hops.
     pub(crate) latency: f64,
+    /// Cores that all threads of a rank share, if that matters.
+    pub(crate) cores: Option<f64>,
     /// Times that the user knows better.
     pub(crate) costs: Option<&'a dyn OwnCosts>,
 }
 
 /// The fabric under one group.
 struct Fabrics {
+    /// Members where it was recorded.
+    recorded: u32,
     from: Option<Fabric>,
     to: Option<Fabric>,
 }
@@ -103,7 +108,13 @@ impl Machines<'_> {
             time = with_latency(time, call, to, self.latency);
             time = owned(time, call, to, self.costs).unwrap_or(time);
         }
-        Cost { time, wait, ratio, ranks, links, host: 0.0 }
+        let host = match (&call, &fabrics.to, fabrics.recorded_host(call.as_ref()), self.cores) {
+            (Some(call), Some(to), Some(known), Some(cores)) => {
+                host_use(host_time(call, to) - known, time.value, cores)
+            }
+            _ => 0.0,
+        };
+        Cost { time, wait, ratio, ranks, links, host }
     }
 
     /// What each communication node took of its rank's links where it was recorded, if that is
@@ -129,12 +140,12 @@ impl Machines<'_> {
 
     fn fabrics(&self, graph: &StepGraph, node: &CollectiveNode, replicas: u32) -> Result<Fabrics> {
         let Some(group) = node.group else {
-            return Ok(Fabrics { from: None, to: None });
+            return Ok(Fabrics { recorded: 0, from: None, to: None });
         };
         let (recorded, scaled) = self.layout.placements(graph, group.index(), replicas);
         let from = self.from.map(|from| Fabric::for_group(from, &recorded)).transpose()?;
         let to = Fabric::for_group(self.to, &scaled)?;
-        Ok(Fabrics { from, to: Some(to) })
+        Ok(Fabrics { recorded: recorded.ranks(), from, to: Some(to) })
     }
 
     /// The communication of a step, equal operations together, the most expensive first.
@@ -175,6 +186,17 @@ impl Machines<'_> {
             Some(group) if group < self.layout.roles.len() => self.layout.role(group),
             Some(_) => Role::DataParallel,
             None => Role::Unknown,
+        }
+    }
+}
+
+impl Fabrics {
+    /// Processor time that a call took where it was recorded; `None` if that is not known.
+    fn recorded_host(&self, call: Option<&CollectiveCall>) -> Option<Nanos> {
+        match (self.recorded, call, &self.from) {
+            (1, _, _) => Some(Nanos::ZERO),
+            (_, Some(call), Some(from)) => Some(host_time(call, from)),
+            _ => None,
         }
     }
 }

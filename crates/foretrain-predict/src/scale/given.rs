@@ -1,9 +1,10 @@
 //! What was given and has no part in the answer: said, so that nobody takes it for considered.
 
-use foretrain_hardware::{Cluster, DeviceKind};
+use foretrain_hardware::DeviceKind;
 use foretrain_rewrite::BucketCaps;
 
 use super::PredictOptions;
+use super::base::Base;
 use super::copies::BucketCopies;
 use super::ranks::Ranks;
 use crate::roles::GivenRole;
@@ -14,12 +15,12 @@ const SHOWN: usize = 6;
 /// Names options of building gradient synchronisation where none is built, and cores that no
 /// communication takes from.
 pub(crate) fn warn_about_unused(
-    ranks: &Ranks,
-    cluster: &Cluster,
+    base: &Base<'_>,
     options: &PredictOptions,
     warnings: &mut Vec<String>,
 ) {
-    let keeps = options.strategy.is_none() && !ranks.lead().layout.lacks_synchronisation();
+    let layout = &base.ranks.lead().layout;
+    let keeps = options.strategy.is_none() && !layout.lacks_synchronisation();
     let of_building = [
         (options.buckets != BucketCaps::default(), "the bucket cap"),
         (options.gradient_bytes.is_some(), "gradient bytes"),
@@ -35,8 +36,16 @@ pub(crate) fn warn_about_unused(
             unused.join(", ")
         ));
     }
-    if options.cores.is_some() && cluster.node.device.kind != DeviceKind::Cpu {
+    if options.cores.is_none() {
+        return;
+    }
+    if base.cluster.node.device.kind != DeviceKind::Cpu {
         warnings.push("not used: cores. Devices of this cluster communicate without them".into());
+    } else if keeps && layout.world_size > 1 && base.from.is_none() {
+        warnings.push(
+            "not used: cores. What communication takes from computing is in the recording; that it takes more or less here can be told if --recorded-on says where that was"
+                .into(),
+        );
     }
 }
 

@@ -186,6 +186,7 @@ pub(super) fn take_out_sharing(
             from,
             to,
             latency: 1.0,
+            cores: None,
             costs: None,
         };
         let uses = machines.recorded_uses(&class.graph)?;

@@ -9,7 +9,6 @@ use foretrain_rewrite::{CollectiveNode, collectives};
 use super::PredictOptions;
 use super::base::Base;
 use super::captured::FromCapture;
-use super::contention::contention_evidence;
 use super::layout::Layout;
 use super::origin::{ONE_STEP_SPREAD, Origin};
 use super::ranks::Class;
@@ -179,6 +178,5 @@ pub(super) fn synchronisation_evidence(
         }
     }
     evidence.push(options.bucket_copies.evidence(cluster, FromCapture::how(captured.copies)));
-    evidence.extend(contention_evidence(cluster, options.cores));
     evidence
 }

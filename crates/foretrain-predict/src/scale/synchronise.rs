@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use foretrain_core::stats::median;
 use foretrain_core::{Bytes, Estimate, InputError, Nanos, Result};
-use foretrain_cost::{CollectiveCall, Fabric, GroupPlacement, Primitives, collective_time};
+use foretrain_cost::{
+    CollectiveCall, Fabric, GroupPlacement, Primitives, collective_time, host_time,
+};
 use foretrain_graph::attributes::well_known;
 use foretrain_graph::{CollectiveKind, GroupId, NodeId, NodeKind, Phase, StepGraph};
 use foretrain_rewrite::strategy::SyncCosts;
@@ -87,7 +89,8 @@ impl Base<'_> {
                     let fabric = fabrics.under(call.scope)?;
                     let asked = CollectiveCall::new(call.kind, call.bytes);
                     let time = self.timed(call, fabric, measured).map(|ns| ns * placed.held);
-                    let host = self.cores.map(|cores| host_use(&asked, fabric, time.value, cores));
+                    let busy = host_time(&asked, fabric);
+                    let host = self.cores.map(|cores| host_use(busy, time.value, cores));
                     Cost {
                         time,
                         wait: Nanos::ZERO,
