@@ -30,6 +30,14 @@ pub fn read_bytes(bytes: &[u8], path: &str) -> Result<(Measured, Ledger)> {
     read_text(open_bytes(bytes).map_err(|error| InputError::io(&error, path))?, path)
 }
 
+/// Whether a text that begins so is such a table. `head` may end anywhere.
+pub fn looks_like(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.lines().map(|line| line.trim_start_matches(MARK).trim());
+    let titles = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    titles.is_some_and(|line| Header::of(line, 0, &mut Ledger::new()).is_ok())
+}
+
 /// The text of a table of such times, in nanoseconds.
 pub fn text(measured: &Measured) -> String {
     let mut text = String::from("operation,bytes,time_ns\n");

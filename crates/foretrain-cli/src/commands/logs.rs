@@ -13,11 +13,12 @@ pub(super) fn read(
     options: &LogOptions,
     asker: &str,
 ) -> Result<(Vec<CollectiveLog>, Ledger)> {
-    let paths = collective_log::find(inputs)?.ok_or_else(|| {
+    let paths = collective_log::logs_among(inputs)?;
+    if paths.is_empty() {
         let error = InputError::new(format!("{asker} found no log of a collective benchmark"));
         let error = inputs.first().map_or(error.clone(), |first| error.in_file(first));
-        error.hint("expected the output of nccl-tests or rccl-tests: text, CSV or JSON")
-    })?;
+        return Err(error.hint(collective_log::EXPECTED).into());
+    }
     let (mut logs, mut ledger) = (Vec::new(), Ledger::new());
     for path in &paths {
         let (log, found) = collective_log::read(path, options)?;

@@ -144,6 +144,35 @@ fn every_verb_takes_the_file_for_its_cluster() {
     assert!(page.contains("calibrated from one_all_reduce.log, two_all_reduce.log"), "{page}");
 }
 
+/// A directory may hold what else was recorded and measured in the same run.
+#[test]
+fn a_bundle_is_named_as_a_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let bundle = home.path();
+    write(
+        bundle,
+        "comm.csv",
+        "world,bytes,time_us,op,n,nodes\n8,1048576,40,all_reduce,50,1\n8,16777216,150,all_reduce,50,1\n",
+    );
+    // Sending is a primitive as well as an operation of the benchmarks.
+    let primitives = write(
+        bundle,
+        "primitives.csv",
+        "operation,bytes,time_us\nsend,4096,9\naggregate,4096,5\nencode half,4096,7\n",
+    );
+    write(bundle, "interference.csv", "kernel,kernel_us,op,world,bytes,comm_us,device,n\n");
+    let trace = root().join("examples/capture-tiny/rank0.trace.json.gz");
+    std::fs::copy(&trace, bundle.join("rank0.trace.json.gz")).unwrap();
+    let page = answer(&calibrate(&[text(bundle)], &[]));
+    assert!(page.contains("comm.csv") && !page.contains("primitives.csv"), "{page}");
+    let said = complaint(&calibrate(&[text(&trace)], &[]), bundle);
+    assert!(said.contains("this is a PyTorch profiler trace, not the log"), "{said}");
+    let said = complaint(&["inspect", text(&primitives)], bundle);
+    assert!(said.contains("`foretrain calibrate primitives` reads"), "{said}");
+    std::fs::remove_file(bundle.join("rank0.trace.json.gz")).unwrap();
+    assert!(answer(&["inspect", text(bundle)]).contains("all-reduce, 8 ranks"));
+}
+
 #[test]
 fn what_cannot_be_used_is_said() {
     let home = tempfile::tempdir().unwrap();

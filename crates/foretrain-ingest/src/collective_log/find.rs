@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use foretrain_core::Result;
+use foretrain_core::{InputError, Result};
 
 use super::columns::Columns;
 use super::csv::Header;
@@ -18,19 +18,28 @@ pub fn looks_like(head: &[u8]) -> bool {
         return true;
     }
     let text = String::from_utf8_lossy(head);
-    text.lines().any(|line| {
-        let text = prefix::strip(line).text;
-        if text.starts_with('{') || text.starts_with("[{") {
-            return text.contains("\"algBw\"") && text.contains("\"busBw\"");
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if begins(line, lines.clone()) {
+            return true;
         }
-        Columns::of_header(text).is_some()
-            || Header::of(text).is_some()
-            || sweep::is_header(line.trim())
-            || sweep::is_header(text)
-            || nccl::message(line).is_some()
-            || matches!(remark(text), Some(Remark::Begin { per_process: Some(_) }))
-            || matches!(row::parse(text, None), Parsed::Row { clean: true, .. })
-    })
+    }
+    false
+}
+
+/// Whether a line, with those after it, shows that the text is such a log.
+fn begins<'a>(line: &'a str, after: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let text = prefix::strip(line).text;
+    if text.starts_with('{') || text.starts_with("[{") {
+        return text.contains("\"algBw\"") && text.contains("\"busBw\"");
+    }
+    Columns::of_header(text).is_some()
+        || Header::of(text).is_some()
+        || sweep::begins(line.trim(), after.clone())
+        || sweep::begins(text, after)
+        || nccl::message(line).is_some()
+        || matches!(remark(text), Some(Remark::Begin { per_process: Some(_) }))
+        || matches!(row::parse(text, None), Parsed::Row { clean: true, .. })
 }
 
 /// The logs among files, directories and patterns, in order of their paths; `None` if there are
@@ -48,4 +57,28 @@ pub fn find(inputs: &[PathBuf]) -> Result<Option<Vec<PathBuf>>> {
         }
     }
     Ok((!logs.is_empty()).then_some(logs))
+}
+
+/// What a log of a collective benchmark is, for hints.
+pub const EXPECTED: &str = "expected the output of nccl-tests or rccl-tests: text, CSV or JSON";
+
+/// The logs among files, directories and patterns, in order of their paths. What else lies in a
+/// directory is passed over: traces of the same run, other tables.
+///
+/// # Errors
+/// If a named file cannot be read or is no log, or a pattern is malformed.
+pub fn logs_among(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut logs = Vec::new();
+    for (path, kind) in discover::kinds(inputs)? {
+        match kind? {
+            FileKind::CollectiveLog => logs.push(path),
+            kind if inputs.contains(&path) => {
+                let what = kind.describe();
+                let message = format!("this is {what}, not the log of a collective benchmark");
+                return Err(InputError::new(message).in_file(&path).hint(EXPECTED));
+            }
+            _ => {}
+        }
+    }
+    Ok(logs)
 }

@@ -45,7 +45,7 @@ use foretrain_graph::CollectiveKind;
 use crate::source::{open, open_bytes, read_up_to, sniff::SNIFF_BYTES};
 
 pub(crate) use csv::fields;
-pub use find::{find, looks_like};
+pub use find::{EXPECTED, find, logs_among, looks_like};
 pub use kind::kind_of;
 pub(crate) use lines::for_each_line;
 pub use nccl::{

@@ -5,6 +5,7 @@ use foretrain_trace::Category;
 use crate::chakra;
 use crate::collective_log;
 use crate::json::{Damage, Document, Field, Limits, RawEvent, Sink};
+use crate::primitive_table;
 
 /// What a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,9 @@ pub fn sniff(head: &[u8], name: &str) -> FileKind {
         },
         Some(_) if chakra::looks_like(head) => FileKind::Chakra,
         Some(_) if collective_log::looks_like(head) => FileKind::CollectiveLog,
+        Some(_) if primitive_table::looks_like(head) => {
+            not_a_trace("a table of primitives, which `foretrain calibrate primitives` reads")
+        }
         Some(_) => not_a_trace(plain_or_binary(head, name)),
     }
 }
