@@ -18,8 +18,18 @@ pub(crate) fn of_input(error: &InputError) -> PyErr {
 pub(crate) fn of_refused(refused: Refused) -> PyErr {
     match refused {
         Refused::Input(error) => of_input(&error),
-        Refused::Usage(text) => UsageError::new_err(text.trim_end().to_owned()),
+        Refused::Usage(text) => UsageError::new_err(without_command_line(&text)),
     }
+}
+
+/// What is wrong, without what only a command line wants to know: how the verb is called.
+fn without_command_line(text: &str) -> String {
+    let of_commands = |paragraph: &str| {
+        paragraph.starts_with("Usage:") || paragraph.starts_with("For more information")
+    };
+    let paragraphs = text.trim().split("\n\n").filter(|paragraph| !of_commands(paragraph));
+    let kept = paragraphs.collect::<Vec<_>>().join("\n\n");
+    kept.strip_prefix("error: ").map_or(kept.clone(), str::to_owned)
 }
 
 /// What the engine says of an exception in a function of the user's.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use foretrain::core::Nanos;
-use foretrain::graph::{NodeId, NodeSet, Query, Removal, StepGraph as Graph};
+use foretrain::graph::{Limits, NodeId, NodeSet, Query, Removal, StepGraph as Graph};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
@@ -54,6 +54,19 @@ impl StepGraph {
     /// Saves it as one Parquet file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.lock().save(path)).map_err(|error| errors::of_input(&error))
+    }
+
+    /// The content of its file.
+    fn file_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.lock().to_file_bytes());
+        Ok(PyBytes::new(py, &bytes.map_err(|error| errors::of_input(&error))?))
+    }
+
+    /// The graph whose file has this content.
+    #[staticmethod]
+    fn from_file_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Self> {
+        let graph = py.detach(|| Graph::from_file_bytes(bytes, &Limits::default()));
+        graph.map(Self::new).map_err(|error| errors::of_input(&error))
     }
 
     /// A copy to be changed.

@@ -48,8 +48,10 @@ def test_missing_files() -> None:
     ],
 )
 def test_keywords_are_checked(job, options, said) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=said) as told:
         foretrain.predict(job, **options)
+    # Nobody who calls a function wants to know how the command is called.
+    assert "Usage:" not in str(told.value) and not str(told.value).startswith("error")
     # It is a TypeError too, as for any function.
     with pytest.raises(TypeError):
         foretrain.predict(job, **options)

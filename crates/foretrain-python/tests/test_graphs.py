@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import foretrain
 import pytest
 
@@ -51,13 +54,13 @@ def test_changing_a_graph(job, tmp_path) -> None:
 
 def test_nodes_are_set_and_removed(job) -> None:
     graph = job.graph()
-    copy = graph.copy()
+    twin = graph.copy()
     node = graph.select("kind:kernel")[0]
     graph.set_work(node, 7)
-    assert graph.work_ns[node] == 7 != copy.work_ns[node]
+    assert graph.work_ns[node] == 7 != twin.work_ns[node]
     kernels = len(graph.select("kind:kernel"))
     assert graph.remove("kind:kernel") == kernels > 10
-    assert not graph.select("kind:kernel") and len(graph) < len(copy)
+    assert not graph.select("kind:kernel") and len(graph) < len(twin)
 
 
 def test_what_is_not_there(job) -> None:
@@ -78,3 +81,16 @@ def test_recorded_steps(job) -> None:
     assert set(job.step_times_ns) == {0, 1}
     assert all(len(times) == 3 for times in job.step_times_ns.values())
     assert len(job.graph(0, step=0)) > 100
+
+
+def test_graphs_are_copied_and_sent_to_other_processes(job) -> None:
+    pytest.importorskip("numpy", reason="numpy is not installed")
+    graph = job.graph()
+    twin, sent = copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))
+    graph.scale("kind:kernel", 0.5)
+    for other in (twin, sent):
+        assert len(other) == len(graph) and other.longest_path_ns > graph.longest_path_ns
+    assert (sent.work_ns == twin.work_ns).all()
+    assert copy.deepcopy(job) is job
+    with pytest.raises(TypeError, match="paths of its files"):
+        pickle.dumps(job)

@@ -300,3 +300,15 @@ def test_what_a_policy_does_wrong_is_said(examples) -> None:
         scheduled(examples, "greedy")
     with pytest.raises(foretrain.ForetrainError, match="already"):
         plugins.policy(name="fifo")(lambda board: None)
+
+
+@pytest.mark.parametrize("name", ["bad name(", "", "-dash", "a|b", 5])
+def test_names_can_be_written_in_options(name) -> None:
+    for register in (plugins.rewrite_pass, plugins.interference, plugins.policy):
+        with pytest.raises(ValueError, match="is no name to register a function by"):
+            register(name)(lambda *_: None)
+    with pytest.raises(ValueError, match="is no name to register"):
+        plugins.cost_function(name)
+    # Nothing is called as a lambda is.
+    with pytest.raises(ValueError, match="'<lambda>' is no name"):
+        plugins.rewrite_pass()(lambda draft: None)

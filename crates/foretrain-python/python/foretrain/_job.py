@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from . import _native
 
@@ -58,6 +58,18 @@ class Job:
         chosen = self.ranks[0] if rank is None else rank
         return StepGraph(self._native.graph(chosen, step))
 
+    def __copy__(self) -> Job:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Job:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a job is held in this process alone and cannot be pickled: give other processes the "
+            "paths of its files, or the step graphs, as in job.graph()"
+        )
+
     def __repr__(self) -> str:
         ranks = f"{len(self.ranks)} of {self.world_size} ranks"
         what = "recorded" if self.is_recorded else "as step graphs"
@@ -87,6 +99,15 @@ class StepGraph:
     def copy(self) -> StepGraph:
         """A graph of its own."""
         return StepGraph(self._native.copy())
+
+    def __copy__(self) -> StepGraph:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StepGraph:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return _from_file_bytes, (self._native.file_bytes(),)
 
     @property
     def nodes(self) -> _native.Table:
@@ -166,6 +187,10 @@ class StepGraph:
     def __repr__(self) -> str:
         nodes, edges = self._native.node_count(), self._native.edge_count()
         return f"<StepGraph of rank {self.rank}: {nodes} nodes, {edges} edges>"
+
+
+def _from_file_bytes(content: bytes) -> StepGraph:
+    return StepGraph(_native.NativeStepGraph.from_file_bytes(content))
 
 
 def load(*sources: str | os.PathLike[str], **reading: Any) -> Job:

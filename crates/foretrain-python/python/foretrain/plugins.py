@@ -13,6 +13,7 @@ under the same name takes the place of the earlier one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -35,9 +36,24 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _registered: set[str] = set()
 
 
+# What options and strategies can spell.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+
+
 def _check(function: Any) -> None:
     if not callable(function):
         raise TypeError(f"expected a function, not {type(function).__name__}")
+
+
+def _name(given: str | None, function: Any = None) -> str:
+    """What a function is registered as: the name that was given, or its own."""
+    name = getattr(function, "__name__", "") if given is None else given
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is no name to register a function by: expected letters, digits, dashes, dots "
+            "and underscores after a letter, as in 'my-pass'"
+        )
+    return name
 
 
 def rewrite_pass(
@@ -62,7 +78,8 @@ def rewrite_pass(
 
     def register(function: _Function) -> _Function:
         _check(function)
-        called = name or function.__name__.replace("_", "-")
+        called = _name(name, function)
+        called = called.replace("_", "-") if name is None else called
         described = about or (function.__doc__ or "A pass of your own.").strip().split("\n\n")[0]
         known = [_parameter(key, value) for key, value in (parameters or {}).items()]
         _native.install_pass(called, stage, " ".join(described.split()), known, function)
@@ -103,7 +120,7 @@ def cost_function(
     for function in (collective, node):
         if function is not None:
             _check(function)
-    _native.install_costs(name, collective, node)
+    _native.install_costs(_name(name), collective, node)
     _registered.add(name)
 
 
@@ -119,8 +136,9 @@ def interference(name: str | None = None) -> Callable[[_Function], _Function]:
 
     def register(function: _Function) -> _Function:
         _check(function)
-        _native.install_interference(name or function.__name__, function)
-        _registered.add(name or function.__name__)
+        called = _name(name, function)
+        _native.install_interference(called, function)
+        _registered.add(called)
         return function
 
     return register
@@ -138,7 +156,7 @@ def policy(
 
     def register(function: _Function) -> _Function:
         _check(function)
-        called = (name or function.__name__).replace("_", "-").lower()
+        called = _name(name, function).replace("_", "-").lower()
         described = about or (function.__doc__ or "a policy of your own").strip().split("\n\n")[0]
         _native.install_policy(called, " ".join(described.split()), function, interval)
         _registered.add(called)

@@ -87,8 +87,10 @@ def parse_sizes(text: str) -> list[int]:
         first, dots, last = part.partition("..")
         low = parse_bytes(first)
         high = parse_bytes(last) if dots else low
-        if low < 4 or high < low:
-            raise ValueError(f"{part!r} is no range of sizes: it goes up, from 4 bytes at least")
+        if low < 4:
+            raise ValueError(f"{part!r}: the smallest size is an element, of 4 bytes")
+        if high < low:
+            raise ValueError(f"{part!r} is no range of sizes: it goes up")
         size = low
         while size < high:
             sizes.add(size)
