@@ -68,17 +68,18 @@ def calibrate(out: Path, rate: int) -> tuple[Path, Path]:
 
 
 def merge(tables: Sequence[Path], merged: Path) -> None:
-    """One table of several rounds: medians of their times."""
-    times: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    """One table of several rounds: medians of their times and of their processor times."""
+    times: dict[tuple[str, str, int], list[tuple[float, float]]] = defaultdict(list)
     for table in tables:
         with open(table, encoding="utf-8", newline="") as file:
             for row in csv.DictReader(line for line in file if not line.startswith("#")):
                 key = (row["op"], row["world"], int(row["bytes"]))
-                times[key].append(float(row["time_us"]))
+                times[key].append((float(row["time_us"]), float(row["cpu_us"])))
     with open(merged, "w", encoding="utf-8") as file:
-        file.write("world,bytes,time_us,op\n")
+        file.write("world,bytes,time_us,op,cpu_us\n")
         for (operation, world, size), found in sorted(times.items()):
-            file.write(f"{world},{size},{median(found):.1f},{operation}\n")
+            time, cpu = (median(values) for values in zip(*found, strict=True))
+            file.write(f"{world},{size},{time:.1f},{operation},{cpu:.1f}\n")
 
 
 def forecast(

@@ -1,6 +1,6 @@
 //! Tables that scripts print with titles and units of their own.
 
-use foretrain_core::{DType, Ledger};
+use foretrain_core::{DType, Ledger, Nanos};
 use foretrain_graph::CollectiveKind;
 use foretrain_ingest::collective_log::{self, CollectiveLog, LogOptions, looks_like};
 
@@ -255,4 +255,14 @@ fn sweeps_of_captures_tell_nodes_and_messages() {
     );
     let rows = ledger.coverage("rows").expect("counted");
     assert_eq!((rows.used, rows.total), (6, 6));
+    let processor = |run: usize| log.runs[run].rows[0].processor;
+    assert_eq!(
+        (processor(0), processor(2)),
+        (Some(Nanos::from_micros(90)), Some(Nanos::from_micros(5)))
+    );
+    // A cell that is no time costs its own figure only.
+    let (log, _) =
+        read("world,bytes,time_us,op,cpu_us\n2,4096,40,all_reduce,?\n2,8192,50,all_reduce,7\n");
+    let times: Vec<_> = log.runs[0].rows.iter().map(|row| row.processor).collect();
+    assert_eq!(times, [None, Some(Nanos::from_micros(7))]);
 }

@@ -35,7 +35,7 @@ fn step(ranks: u32) -> StepGraph {
     graph
 }
 
-fn processes() -> (Catalogue, Cluster) {
+fn processes(name: &str) -> (Catalogue, Cluster) {
     let text = r#"
         [devices.core]
         kind = "cpu"
@@ -52,16 +52,36 @@ fn processes() -> (Catalogue, Cluster) {
         nic = "ethernet"
         nic_bandwidth = "100 Gbit/s"
         source = "a test"
+
+        [clusters.measured]
+        node = "process"
+        source = "a test"
+
+        [[clusters.measured.collectives.processors]]
+        collective = "all-reduce"
+        ranks = 2
+        nodes = 2
+        sizes = [1048576, 2097152]
+        times_us = [500.0, 1000.0]
     "#;
     let mut catalogue = Catalogue::builtin().clone();
     catalogue.load_str(text, "test.toml").expect("valid hardware");
-    let cluster = catalogue.cluster("process").expect("just read");
+    let cluster = catalogue.cluster(name).expect("just read");
     (catalogue, cluster)
 }
 
 /// Recorded by so many ranks, predicted for four of a core each, or of as many as they need.
 fn predicted(recorded: u32, cores: Option<f64>, is_machine_known: bool) -> Prediction {
-    let (catalogue, cluster) = processes();
+    predicted_on("process", recorded, cores, is_machine_known)
+}
+
+fn predicted_on(
+    name: &str,
+    recorded: u32,
+    cores: Option<f64>,
+    is_machine_known: bool,
+) -> Prediction {
+    let (catalogue, cluster) = processes(name);
     let options = PredictOptions {
         gpus: vec![4],
         cores,
@@ -91,6 +111,17 @@ fn a_process_alone_records_none_of_what_communication_takes() {
     let said =
         |p: &Prediction| p.evidence.iter().any(|line| line.what.contains("beside computing"));
     assert!(said(&shared) && !shared.warnings.iter().any(|w| w.contains("machine of the rec")));
+}
+
+/// Among four ranks 4 MiB are six messages of 1 MiB, of which two ranks sent two for 2 MiB.
+#[test]
+fn measured_processor_time_is_taken() {
+    let on = |cores| predicted_on("measured", 1, cores, false);
+    let (spare, shared) = (on(None), on(Some(1.0)));
+    let slower = step_ms(&shared) - step_ms(&spare);
+    assert!((slower - 3.0).abs() < 0.5, "{slower} ms");
+    let said = |p: &Prediction| p.evidence.iter().any(|line| line.source.contains("measured with"));
+    assert!(said(&shared) && !said(&predicted(1, Some(1.0), false)));
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Observation {
     /// On what; its own calibration, if any, is not used.
     pub fabric: Fabric,
     pub(crate) log_ns: f64,
+    /// Processor time that the call took of each rank, if that was measured.
+    pub(crate) processor: Option<Nanos>,
 }
 
 impl Observation {
@@ -42,7 +44,20 @@ impl Observation {
             && fabric.ranks > 1
             && !matches!(call.kind, CollectiveKind::Unknown | CollectiveKind::Barrier);
         let fabric = Fabric { calibrated: None, ..fabric };
-        usable.then(|| Self { call, fabric, log_ns: (time.nanos() as f64).ln() })
+        usable.then(|| Self { call, fabric, log_ns: (time.nanos() as f64).ln(), processor: None })
+    }
+
+    /// With the processor time that the call took of each rank. It says nothing if it is not above
+    /// zero, or if devices do the work.
+    #[must_use]
+    pub fn with_processor(self, time: Option<Nanos>) -> Self {
+        let works = !self.fabric.library.is_nccl_like();
+        Self { processor: time.filter(|time| works && *time > Nanos::ZERO), ..self }
+    }
+
+    /// Whether the processor time of the call is known.
+    pub fn tells_processor(&self) -> bool {
+        self.processor.is_some()
     }
 
     /// The measured time.
@@ -132,6 +147,7 @@ pub fn calibrate_from(
         constants: stated(&fitted.values),
         spreads: stated(&fitted.spreads),
         measured,
+        processors: groups.iter().filter_map(|group| group.processors(observations)).collect(),
     };
     let prior = prior.unwrap_or_else(|| first.fabric.prior_with(pick.nccl));
     let report = Report::new(&groups, observations, &calibration, prior, findings, &kept);

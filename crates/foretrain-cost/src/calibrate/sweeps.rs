@@ -3,7 +3,7 @@
 use foretrain_core::Bytes;
 use foretrain_core::stats::median;
 use foretrain_graph::CollectiveKind;
-use foretrain_hardware::collectives::{Constants, Sweep};
+use foretrain_hardware::collectives::{Constants, ProcessorSweep, Sweep};
 
 use super::Observation;
 use crate::collective::{Known, Pick, best_of};
@@ -66,7 +66,7 @@ impl Group {
     /// Sets how far each row lies from the model.
     pub(super) fn compare(&mut self, observations: &[Observation], values: &Constants, pick: Pick) {
         for ((log, way), &row) in self.logs.iter_mut().zip(&mut self.ways).zip(&self.rows) {
-            let Observation { call, fabric, log_ns } = &observations[row];
+            let Observation { call, fabric, log_ns, .. } = &observations[row];
             let best = best_of(call, fabric, Known { values, pick });
             *way = best.way();
             let modelled = best.total().ln();
@@ -99,6 +99,20 @@ impl Group {
                 (self.sizes[same[0]], median(&values).unwrap_or(0.0))
             })
             .collect()
+    }
+
+    /// Median processor time by size, of the rows that tell it.
+    pub(super) fn processors(&self, observations: &[Observation]) -> Option<ProcessorSweep> {
+        let micros = |row: usize| observations[row].processor.map(|time| time.micros_f64());
+        let told = |row: usize| micros(row).is_some();
+        let curve = self.medians(&told, |at| micros(self.rows[at]).unwrap_or_default());
+        (!curve.is_empty()).then(|| ProcessorSweep {
+            collective: self.kind.as_str().to_owned(),
+            ranks: self.ranks,
+            nodes: self.nodes,
+            sizes: curve.iter().map(|(size, _)| *size).collect(),
+            times_us: curve.iter().map(|(_, time)| *time).collect(),
+        })
     }
 
     fn way_at(&self, size: Bytes) -> &'static str {

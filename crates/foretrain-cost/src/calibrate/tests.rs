@@ -4,7 +4,7 @@ use foretrain_core::{Bandwidth, Bytes};
 use foretrain_hardware::{Catalogue, Cluster};
 
 use super::*;
-use crate::collective::{GroupPlacement, collective_time};
+use crate::collective::{GroupPlacement, collective_time, host_time};
 
 const KIND: CollectiveKind = CollectiveKind::AllGather;
 
@@ -129,4 +129,32 @@ fn constants_without_rows_are_not_told() {
     assert!(told("simple_net_share"));
     // An all-gather tells nothing of trees.
     assert!(!told("tree_net_ratio"));
+}
+
+/// The median of each size's rows that tell it, and on processors alone.
+#[test]
+fn processor_times_are_kept_by_size() {
+    let call = |size| CollectiveCall::new(CollectiveKind::AllReduce, Bytes::from_kib(size));
+    let row = |fabric: &Fabric, size, us: Option<i64>| {
+        let seen = Observation::new(call(size), fabric.clone(), Nanos::from_micros(500)).unwrap();
+        seen.with_processor(us.map(Nanos::from_micros))
+    };
+    let host = Fabric {
+        ranks: 2,
+        nodes: 2,
+        library: Library::Gloo,
+        ..Fabric::for_group(&cluster(), &GroupPlacement::contiguous(16)).unwrap()
+    };
+    let times = [(4, Some(90)), (4, Some(110)), (4, None), (64, None), (256, Some(400))];
+    let rows = |fabric: &Fabric| times.map(|(size, us)| row(fabric, size, us));
+    let (calibration, _) = found(&rows(&host));
+    let [kept] = &calibration.processors[..] else { panic!("{:?}", calibration.processors) };
+    assert_eq!((kept.ranks, kept.nodes), (2, 2));
+    assert_eq!(kept.sizes, [Bytes::from_kib(4), Bytes::from_kib(256)]);
+    assert_eq!(kept.times_us, [100.0, 400.0]);
+    let there = host.clone().calibrated_by(&calibration).unwrap();
+    assert_eq!(host_time(&call(256), &there), Nanos::from_micros(400));
+    assert!(host_time(&call(256), &host) < Nanos::from_micros(300));
+    let (calibration, _) = found(&rows(&fabric(16)));
+    assert!(calibration.processors.is_empty(), "devices move and sum");
 }

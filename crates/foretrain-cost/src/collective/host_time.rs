@@ -7,12 +7,20 @@ use super::time::{CollectiveCall, best};
 
 /// CPU time that one rank spends on moving and summing the data of `call`; zero where devices do.
 ///
-/// A CPU library that no link holds up is limited by its own thread alone. So this is the time of
-/// transfer and reduction on links without limit, and tables measured on such links calibrate it.
-/// Starting a call and waiting for messages take time, but hardly any of a processor's.
+/// What was measured on the cluster holds. Where nothing was: a CPU library that no link holds up is
+/// limited by its own thread alone, so it is the time of transfer and reduction on links without
+/// limit, and tables measured on such links calibrate it. What a call's messages take of a processor
+/// is not in that.
 pub fn host_time(call: &CollectiveCall, fabric: &Fabric) -> Nanos {
     if fabric.ranks <= 1 || fabric.library.is_nccl_like() {
         return Nanos::ZERO;
+    }
+    let measured = fabric.calibrated.as_deref().and_then(|own| {
+        let (bytes, many_nodes) = (call.bytes.as_f64(), fabric.nodes > 1);
+        own.processors.at(call.kind, bytes, fabric.ranks, many_nodes, fabric.library)
+    });
+    if let Some(ns) = measured {
+        return Nanos::from_nanos_f64(ns);
     }
     let mut unlimited = fabric.clone();
     unlimited.intra.bandwidth = Bandwidth::from_bytes_per_sec(f64::INFINITY);

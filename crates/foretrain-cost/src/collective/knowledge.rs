@@ -8,6 +8,7 @@ use foretrain_hardware::collectives::{Calibration, Choice, Constants, Prior, Sta
 
 use super::fabric::{Fabric, Library};
 use super::field::Field;
+use super::processors::Processors;
 use crate::nccl_tuner::Version;
 
 /// Constants fitted to a cluster's own logs, and how far the logs lie from the fitted model.
@@ -18,6 +19,7 @@ pub struct Calibrated {
     pub(super) pick: Pick,
     pub(super) noise: f64,
     pub(super) field: Field,
+    pub(super) processors: Processors,
     pub(super) source: String,
 }
 
@@ -42,6 +44,8 @@ impl Calibrated {
         };
         let sweeps = calibration.measured.iter();
         let sweeps = sweeps.map(|sweep| Ok((kind(&sweep.collective)?, sweep)));
+        let processors = calibration.processors.iter();
+        let processors = processors.map(|sweep| Ok((kind(&sweep.collective)?, sweep)));
         Ok(Self {
             values,
             spreads,
@@ -51,6 +55,7 @@ impl Calibrated {
             },
             noise: calibration.noise,
             field: Field::new(sweeps.collect::<Result<Vec<_>>>()?),
+            processors: Processors::new(processors.collect::<Result<Vec<_>>>()?),
             source: format!("calibrated from {}", calibration.logs.join(", ")),
         })
     }

@@ -15,6 +15,7 @@ mod host;
 mod host_time;
 mod knowledge;
 mod nccl;
+mod processors;
 pub mod propagation;
 mod rescale;
 mod servers;

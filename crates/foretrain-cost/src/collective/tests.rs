@@ -93,6 +93,7 @@ fn picking_the_fastest(fabric: Fabric) -> Fabric {
         constants: BTreeMap::new(),
         spreads: BTreeMap::new(),
         measured: Vec::new(),
+        processors: Vec::new(),
     };
     fabric.calibrated_by(&fastest).unwrap()
 }

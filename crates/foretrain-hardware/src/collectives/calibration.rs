@@ -6,6 +6,7 @@ use foretrain_core::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::constants::Constant;
+use super::processors::ProcessorSweep;
 use crate::quantity::shown;
 use crate::read::{Fault, one_of};
 
@@ -38,6 +39,8 @@ pub struct Calibration {
     pub spreads: BTreeMap<Constant, f64>,
     /// Measured over modelled time.
     pub measured: Vec<Sweep>,
+    /// Processor time of calls, where it was measured.
+    pub processors: Vec<ProcessorSweep>,
 }
 
 /// Measured over modelled time of one collective on one number of ranks, by size.
@@ -75,6 +78,7 @@ pub(crate) struct CalibrationSpec {
     constants: BTreeMap<String, f64>,
     spreads: BTreeMap<String, f64>,
     measured: Vec<Sweep>,
+    processors: Vec<ProcessorSweep>,
 }
 
 /// Scatter of repeated nccl-tests runs where a file does not state its own.
@@ -96,16 +100,8 @@ impl CalibrationSpec {
         let nccl = nccl.map_err(|why| Fault::new(&[path, &["nccl"]].concat(), why))?;
         let constants = named(&self.constants, &[path, &["constants"]].concat(), Constant::bounds)?;
         let spreads = named(&self.spreads, &[path, &["spreads"]].concat(), |_| (0.0, 3.0))?;
-        if self.measured.len() > MOST_SWEEPS {
-            let message = format!("{} sweeps; at most {MOST_SWEEPS}", self.measured.len());
-            return Err(Fault::new(&[path, &["measured"]].concat(), message));
-        }
-        for (index, sweep) in self.measured.iter().enumerate() {
-            let index = index.to_string();
-            sweep
-                .check()
-                .map_err(|why| Fault::new(&[path, &["measured", &index]].concat(), why))?;
-        }
+        check_all("measured", &self.measured, Sweep::check, path)?;
+        check_all("processors", &self.processors, ProcessorSweep::check, path)?;
         Ok(Calibration {
             logs: self.logs.clone(),
             choice: self.choice,
@@ -114,8 +110,27 @@ impl CalibrationSpec {
             constants,
             spreads,
             measured: self.measured.clone(),
+            processors: self.processors.clone(),
         })
     }
+}
+
+/// Checks each sweep of a list.
+fn check_all<T>(
+    list: &str,
+    sweeps: &[T],
+    check: impl Fn(&T) -> Result<(), String>,
+    path: &[&str],
+) -> Result<(), Fault> {
+    if sweeps.len() > MOST_SWEEPS {
+        let message = format!("{} sweeps; at most {MOST_SWEEPS}", sweeps.len());
+        return Err(Fault::new(&[path, &[list]].concat(), message));
+    }
+    for (index, sweep) in sweeps.iter().enumerate() {
+        let at = index.to_string();
+        check(sweep).map_err(|why| Fault::new(&[path, &[list, &at]].concat(), why))?;
+    }
+    Ok(())
 }
 
 /// Digits of a figure that a file keeps: measurements repeat no better.
@@ -133,7 +148,8 @@ impl Calibration {
         let maps = [&mut self.constants, &mut self.spreads];
         let figures = maps.into_iter().flat_map(BTreeMap::values_mut);
         let ratios = self.measured.iter_mut().flat_map(|sweep| &mut sweep.ratios);
-        for figure in figures.chain(ratios).chain([&mut self.noise]) {
+        let times = self.processors.iter_mut().flat_map(|sweep| &mut sweep.times_us);
+        for figure in figures.chain(ratios).chain(times).chain([&mut self.noise]) {
             *figure = rounded(*figure);
         }
         self

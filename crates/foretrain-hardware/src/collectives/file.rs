@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::calibration::{Calibration, Choice, Sweep};
 use super::constants::Constant;
+use super::processors::ProcessorSweep;
 use crate::catalogue::Catalogue;
 use crate::cluster::Cluster;
 
@@ -88,6 +89,8 @@ struct Collectives<'a> {
     constants: BTreeMap<&'static str, f64>,
     spreads: BTreeMap<&'static str, f64>,
     measured: &'a [Sweep],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    processors: &'a [ProcessorSweep],
 }
 
 impl ClusterFile {
@@ -111,6 +114,7 @@ impl ClusterFile {
                 constants: named(&calibration.constants),
                 spreads: named(&calibration.spreads),
                 measured: &calibration.measured,
+                processors: &calibration.processors,
             },
         };
         let file = File { clusters: BTreeMap::from([(self.name.as_str(), entry)]) };
@@ -166,6 +170,17 @@ mod tests {
         })
     }
 
+    fn processors() -> impl Strategy<Value = ProcessorSweep> {
+        let sizes = prop::collection::btree_map(0..1u64 << 40, -3.0..12.0f64, 1..9);
+        (sizes, 2..5000u32).prop_map(|(points, ranks)| ProcessorSweep {
+            collective: "broadcast".into(),
+            ranks,
+            nodes: 1,
+            sizes: points.keys().copied().map(Bytes::new).collect(),
+            times_us: points.values().map(|log| log.exp()).collect(),
+        })
+    }
+
     fn calibration() -> impl Strategy<Value = Calibration> {
         (
             prop::collection::vec(any::<String>(), 0..4),
@@ -174,15 +189,19 @@ mod tests {
             0.0..1.0f64,
             constants(),
             prop::collection::vec(sweep(), 0..5),
+            prop::collection::vec(processors(), 0..3),
         )
-            .prop_map(|(logs, tuner, nccl, noise, constants, measured)| Calibration {
-                logs,
-                choice: if tuner { Choice::Tuner } else { Choice::Fastest },
-                nccl,
-                noise,
-                spreads: constants.keys().map(|&constant| (constant, noise)).collect(),
-                constants,
-                measured,
+            .prop_map(|(logs, tuner, nccl, noise, constants, measured, processors)| {
+                Calibration {
+                    logs,
+                    choice: if tuner { Choice::Tuner } else { Choice::Fastest },
+                    nccl,
+                    noise,
+                    spreads: constants.keys().map(|&constant| (constant, noise)).collect(),
+                    constants,
+                    measured,
+                    processors,
+                }
             })
     }
 
@@ -218,6 +237,7 @@ mod tests {
             constants: BTreeMap::from([(Constant::Launch, 20.0 / 3.0)]),
             spreads: BTreeMap::new(),
             measured: Vec::new(),
+            processors: Vec::new(),
         };
         let base = Base::Cluster("perlmutter".into());
         let file = ClusterFile { name: "our".into(), base, calibration };

@@ -7,9 +7,11 @@ mod calibration;
 mod constants;
 mod file;
 mod priors;
+mod processors;
 
 pub(crate) use calibration::CalibrationSpec;
 pub use calibration::{Calibration, Choice, Sweep};
 pub use constants::{Constant, Constants};
 pub use file::{Base, ClusterFile};
 pub use priors::{Prior, Stack, common_prior, prior};
+pub use processors::ProcessorSweep;

@@ -84,6 +84,7 @@ fn row(row: &DraftRow) -> Row {
         count: row.count,
         out_of_place: row.out_of_place.as_ref().and_then(timing),
         in_place: row.in_place.as_ref().and_then(timing),
+        processor: row.processor.and_then(Printed::sane).map(Nanos::from_micros_f64),
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) struct DraftRow {
     pub(super) root: Option<u32>,
     /// The operation, where every row names it.
     pub(super) kind: Option<CollectiveKind>,
+    /// Microseconds of a rank's processor.
+    pub(super) processor: Option<Printed>,
     pub(super) out_of_place: Option<Figures>,
     pub(super) in_place: Option<Figures>,
 }

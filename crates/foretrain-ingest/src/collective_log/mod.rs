@@ -124,6 +124,8 @@ pub struct Row {
     pub out_of_place: Option<Timing>,
     /// With one buffer.
     pub in_place: Option<Timing>,
+    /// Processor time that one call took of each rank, where the table tells.
+    pub processor: Option<Nanos>,
 }
 
 /// Figures of one size in one placement, as printed.

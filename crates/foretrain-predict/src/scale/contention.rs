@@ -30,10 +30,17 @@ pub(super) fn contention_evidence(cluster: &Cluster, cores: Option<f64>) -> Opti
     }
     Some(match cores {
         Some(cores) => {
+            let measured =
+                cluster.collectives.as_ref().is_some_and(|own| !own.processors.is_empty());
+            let (kind, how) = if measured {
+                (EvidenceKind::Measured, "measured with the cluster's collectives")
+            } else {
+                (EvidenceKind::Inferred, "as on links without limit")
+            };
             let what = format!(
-                "takes its processor time, as on links without limit, from the {cores} core(s) that a rank has"
+                "takes its processor time, {how}, from the {cores} core(s) that a rank has"
             );
-            Evidence::new(EvidenceKind::Inferred, WHAT, what, 0.1)
+            Evidence::new(kind, WHAT, what, 0.1)
         }
         None => {
             let what = "has cores of its own: computing is not slowed (--cores)";

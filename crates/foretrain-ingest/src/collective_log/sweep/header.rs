@@ -13,6 +13,8 @@ pub(super) enum Role {
     Kind,
     Ranks,
     Nodes,
+    /// Processor time of a call.
+    Processor,
     Type,
     Count,
     /// `1048576x4`: elements times bytes of each.
@@ -86,9 +88,10 @@ fn column(title: &str) -> Option<Column> {
     }
     // A unit of another kind shows that the title means something else.
     let fits = match (role, unit) {
+        (Role::Processor, None) => false,
         (_, None) => true,
         (Role::Size, Some(unit)) => matches!(unit, Unit::Size { .. }),
-        (Role::Time, Some(unit)) => matches!(unit, Unit::Time(_)),
+        (Role::Time | Role::Processor, Some(unit)) => matches!(unit, Unit::Time(_)),
         (Role::AlgBw | Role::BusBw, Some(unit)) => matches!(unit, Unit::Rate { .. }),
         _ => true,
     };
@@ -109,6 +112,7 @@ fn role(name: &str) -> Role {
         | "devices" | "world" => Role::Ranks,
         "nodes" | "nnodes" | "numnodes" => Role::Nodes,
         "collective" | "op" | "operation" | "primitive" | "collop" => Role::Kind,
+        "cpu" => Role::Processor,
         "dtype" | "type" => Role::Type,
         "count" | "numel" | "elements" => Role::Count,
         "description" => Role::Product,
@@ -152,7 +156,7 @@ mod tests {
                     R::Other,
                     R::Other,
                     R::Nodes,
-                    R::Other,
+                    R::Processor,
                 ],
             ),
             (

@@ -79,6 +79,7 @@ struct Cells {
     ranks: Option<u32>,
     nodes: Option<u32>,
     time: Option<Figure>,
+    processor: Option<Figure>,
     algbw: Option<Figure>,
     busbw: Option<Figure>,
 }
@@ -135,6 +136,7 @@ impl Header {
             return None;
         }
         let (mut size, mut time, mut algbw, mut busbw) = (None, None, None, None);
+        let mut processor = None;
         let (mut product, mut count, mut dtype) = (None, None, None);
         let (mut kind, mut ranks, mut nodes) = (None, None, None);
         for ((role, unit), cell) in self.columns.iter().zip(&cells) {
@@ -146,6 +148,8 @@ impl Header {
             match role {
                 Role::Size => size = Some(figure()?),
                 Role::Time => time = Some(figure()?),
+                // A row without it is still good.
+                Role::Processor => processor = figure(),
                 Role::AlgBw => algbw = Some(figure()?),
                 Role::BusBw => busbw = Some(figure()?),
                 Role::Kind => kind = Some(kind_of(cell)?),
@@ -159,7 +163,20 @@ impl Header {
             }
         }
         let size = size.filter(|(number, _)| number.value > 0.0)?;
-        Some(Cells { line, size, product, count, dtype, kind, ranks, nodes, time, algbw, busbw })
+        Some(Cells {
+            line,
+            size,
+            product,
+            count,
+            dtype,
+            kind,
+            ranks,
+            nodes,
+            time,
+            processor,
+            algbw,
+            busbw,
+        })
     }
 
     /// Whether a line that is no row was meant to be one: it begins like one, and has bars, as many

@@ -251,6 +251,7 @@ impl Reading {
             count: row.count,
             dtype: row.dtype,
             kind: row.kind,
+            processor: row.processor.map(|time| self.time(time)),
             out_of_place: Some(figures),
             ..DraftRow::default()
         })

@@ -101,6 +101,7 @@ impl Rows {
                 }
                 None => Err("no time above zero"),
                 Some(time) => Observation::new(call, place.fabric.clone(), time)
+                    .map(|observed| observed.with_processor(row.processor))
                     .ok_or("the operation has no bandwidth to fit"),
             };
             match observed {
@@ -114,6 +115,8 @@ impl Rows {
             return;
         }
         let setting = place.setting(run.kind.value);
+        let tells = self.observations[before..].iter().any(Observation::tells_processor);
+        let processor = tells.then(|| "tells what calls take of processors (--cores)".to_owned());
         self.used.push(UsedRun {
             source: source.to_owned(),
             lines: run.lines,
@@ -121,7 +124,7 @@ impl Rows {
             ranks: setting.ranks,
             nodes: setting.nodes,
             rows: count,
-            notes: device.into_iter().chain(no_hosts(&setting, run)).collect(),
+            notes: device.into_iter().chain(no_hosts(&setting, run)).chain(processor).collect(),
         });
     }
 

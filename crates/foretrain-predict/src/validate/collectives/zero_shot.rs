@@ -177,5 +177,6 @@ fn fitted(observations: &[Observation]) -> Calibration {
             .map(|c| (c, fitted[c].max(0.7 * common.spreads[c])))
             .collect(),
         measured: Vec::new(),
+        processors: Vec::new(),
     }
 }
