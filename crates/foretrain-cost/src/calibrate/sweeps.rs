@@ -1,7 +1,7 @@
 //! Observations by collective and ranks, and how far they lie from the model.
 
-use foretrain_core::Bytes;
 use foretrain_core::stats::median;
+use foretrain_core::{Bytes, Nanos};
 use foretrain_graph::CollectiveKind;
 use foretrain_hardware::collectives::{Constants, ProcessorSweep, Sweep};
 
@@ -103,7 +103,7 @@ impl Group {
 
     /// Median processor time by size, of the rows that tell it.
     pub(super) fn processors(&self, observations: &[Observation]) -> Option<ProcessorSweep> {
-        let micros = |row: usize| observations[row].processor.map(|time| time.micros_f64());
+        let micros = |row: usize| observations[row].processor.map(Nanos::micros_f64);
         let told = |row: usize| micros(row).is_some();
         let curve = self.medians(&told, |at| micros(self.rows[at]).unwrap_or_default());
         (!curve.is_empty()).then(|| ProcessorSweep {
