@@ -53,7 +53,7 @@ def test_quantities_are_read_with_their_units():
     ],
 )
 def test_what_is_no_quantity_is_refused_in_words(parser, text):
-    with pytest.raises(ValueError, match="is no|slower|write it"):
+    with pytest.raises(ValueError, match="is no|slower|write it|smallest size is an element"):
         parser(text)
 
 
