@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -156,7 +157,11 @@ def test_a_model_without_parameters(tmp_path: Path, read: Read) -> None:
 
 def test_an_optimiser_that_is_none(tmp_path: Path, read: Read) -> None:
     toy = Toy()
-    with capture(tmp_path / "bundle", model=toy.model, optimizer=object(), **SHORT) as recorder:
+    with pytest.raises(TypeError, match="optimizer is a object"):
+        capture(tmp_path / "bundle", model=toy.model, optimizer=object(), **SHORT)
+    # One of somebody else's, with the groups of PyTorch's and nothing more.
+    foreign = SimpleNamespace(param_groups=[{"params": list(toy.model.parameters())}])
+    with capture(tmp_path / "bundle", model=toy.model, optimizer=foreign, **SHORT) as recorder:
         for batch in toy.batches(STEPS):
             toy.train(batch)
             recorder.step()
