@@ -11,7 +11,7 @@ use std::sync::Arc;
 use foretrain_core::{Bytes, InputError, Ledger, Result, Severity};
 use foretrain_cost::primitives::{Measured, Operation};
 
-use crate::collective_log::{fields, for_each_line};
+use crate::collective_log::{fields, for_each_line, kind_of};
 use crate::source::{open, open_bytes};
 
 /// Reads a table, plain or packed.
@@ -30,12 +30,20 @@ pub fn read_bytes(bytes: &[u8], path: &str) -> Result<(Measured, Ledger)> {
     read_text(open_bytes(bytes).map_err(|error| InputError::io(&error, path))?, path)
 }
 
-/// Whether a text that begins so is such a table. `head` may end anywhere.
+/// Whether a text that begins so is such a table: by its titles, which logs of collectives may have
+/// too, and a row of an operation that is no collective. `head` may end anywhere.
 pub fn looks_like(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
-    let mut lines = text.lines().map(|line| line.trim_start_matches(MARK).trim());
-    let titles = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    titles.is_some_and(|line| Header::of(line, 0, &mut Ledger::new()).is_ok())
+    let mut lines = text.lines().filter_map(filled);
+    let header = lines.next().and_then(|line| Header::of(line, 0, &mut Ledger::new()).ok());
+    let is_own = |operation: &str| kind_of(operation).is_none();
+    header.is_some_and(|header| {
+        lines.any(|line| {
+            fields(line)
+                .get(header.operation)
+                .is_some_and(|cell| is_own(cell) && Operation::parse(cell).is_ok())
+        })
+    })
 }
 
 /// The text of a table of such times, in nanoseconds.
@@ -85,12 +93,15 @@ struct Table {
 /// A byte order mark, which spreadsheets write.
 const MARK: char = '\u{feff}';
 
+/// A line without the mark and blanks around it; `None` if nothing is left, or a comment.
+fn filled(line: &str) -> Option<&str> {
+    let line = line.trim_start_matches(MARK).trim();
+    (!line.is_empty() && !line.starts_with('#')).then_some(line)
+}
+
 impl Table {
     fn line(&mut self, number: u64, line: &str, ledger: &mut Ledger) {
-        let line = line.trim_start_matches(MARK).trim();
-        if line.is_empty() || line.starts_with('#') {
-            return;
-        }
+        let Some(line) = filled(line) else { return };
         match &self.header {
             None => self.header = Some(Header::of(line, number, ledger)),
             Some(Err(_)) => {}
@@ -190,6 +201,17 @@ mod tests {
 
     fn read(text: &str) -> Result<(Measured, Ledger)> {
         read_bytes(text.as_bytes(), "table.csv")
+    }
+
+    #[test]
+    fn rows_tell_it_from_a_log_of_collectives() {
+        let titles = "# made up\noperation,bytes,time_us\n";
+        let is_own = |rows: &str| looks_like(format!("{titles}{rows}").as_bytes());
+        assert!(is_own("send,4096,9\naggregate,4096,5\n"));
+        assert!(!is_own("send,4096,9\nall_reduce,4096,5\n") && !is_own("") && !is_own("x,1,1\n"));
+        assert!(!looks_like(b"op,bytes,time_us\naggregate,4096,5\n"));
+        // Titles that never end are read once.
+        assert!(is_own(&(titles.repeat(40_000) + "copy,4096,5\n")));
     }
 
     #[test]

@@ -18,28 +18,19 @@ pub fn looks_like(head: &[u8]) -> bool {
         return true;
     }
     let text = String::from_utf8_lossy(head);
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        if begins(line, lines.clone()) {
-            return true;
+    text.lines().any(|line| {
+        let text = prefix::strip(line).text;
+        if text.starts_with('{') || text.starts_with("[{") {
+            return text.contains("\"algBw\"") && text.contains("\"busBw\"");
         }
-    }
-    false
-}
-
-/// Whether a line, with those after it, shows that the text is such a log.
-fn begins<'a>(line: &'a str, after: impl Iterator<Item = &'a str> + Clone) -> bool {
-    let text = prefix::strip(line).text;
-    if text.starts_with('{') || text.starts_with("[{") {
-        return text.contains("\"algBw\"") && text.contains("\"busBw\"");
-    }
-    Columns::of_header(text).is_some()
-        || Header::of(text).is_some()
-        || sweep::begins(line.trim(), after.clone())
-        || sweep::begins(text, after)
-        || nccl::message(line).is_some()
-        || matches!(remark(text), Some(Remark::Begin { per_process: Some(_) }))
-        || matches!(row::parse(text, None), Parsed::Row { clean: true, .. })
+        Columns::of_header(text).is_some()
+            || Header::of(text).is_some()
+            || sweep::is_header(line.trim())
+            || sweep::is_header(text)
+            || nccl::message(line).is_some()
+            || matches!(remark(text), Some(Remark::Begin { per_process: Some(_) }))
+            || matches!(row::parse(text, None), Parsed::Row { clean: true, .. })
+    })
 }
 
 /// The logs among files, directories and patterns, in order of their paths; `None` if there are

@@ -74,10 +74,10 @@ pub fn sniff(head: &[u8], name: &str) -> FileKind {
             kind => kind,
         },
         Some(_) if chakra::looks_like(head) => FileKind::Chakra,
-        Some(_) if collective_log::looks_like(head) => FileKind::CollectiveLog,
         Some(_) if primitive_table::looks_like(head) => {
             not_a_trace("a table of primitives, which `foretrain calibrate primitives` reads")
         }
+        Some(_) if collective_log::looks_like(head) => FileKind::CollectiveLog,
         Some(_) => not_a_trace(plain_or_binary(head, name)),
     }
 }

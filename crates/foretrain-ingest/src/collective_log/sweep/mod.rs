@@ -11,7 +11,6 @@ mod reading;
 mod unit;
 
 use foretrain_core::{DType, Ledger};
-use foretrain_cost::primitives::Operation;
 use foretrain_graph::CollectiveKind;
 
 use super::draft::Draft;
@@ -22,20 +21,9 @@ use cells::{Gap, quantity};
 use header::{Header, Role};
 use unit::Unit;
 
-/// Whether a line holds the titles of such a table, and no line after it is a synchronisation
-/// primitive's, whose tables have such titles too.
-pub(super) fn begins<'a>(line: &str, after: impl Iterator<Item = &'a str>) -> bool {
-    let Some(header) = Header::of(line) else { return false };
-    let Some(at) = header.columns.iter().position(|(role, _)| *role == Role::Kind) else {
-        return true;
-    };
-    let mut cells = after.map(|line| header.gap.cells(line));
-    let is_primitive = |cells: Vec<String>| {
-        cells.len() == header.columns.len()
-            && kind_of(&cells[at]).is_none()
-            && Operation::parse(&cells[at]).is_ok()
-    };
-    !cells.any(is_primitive)
+/// Whether a line holds the titles of such a table.
+pub(super) fn is_header(line: &str) -> bool {
+    Header::of(line).is_some()
 }
 
 /// What is known of the benchmark before its table.
