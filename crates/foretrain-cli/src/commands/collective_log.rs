@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use foretrain::core::{InputError, Ledger};
+use foretrain::core::InputError;
 use foretrain::graph::CollectiveKind;
 use foretrain::ingest::collective_log::{self, LogOptions};
 use foretrain::report::json::{self, CollectiveLogReport};
 use foretrain::report::text;
 
-use super::Answer;
+use super::{Answer, logs};
 use crate::failure::Result;
 use crate::output::Output;
 
@@ -37,13 +37,7 @@ pub(crate) fn run(
 
 /// Reads logs and says what is in them.
 pub(super) fn read(paths: &[PathBuf], options: &LogOptions) -> Result<CollectiveLogReport> {
-    let mut ledger = Ledger::new();
-    let mut logs = Vec::new();
-    for path in paths {
-        let (log, found) = collective_log::read(path, options)?;
-        ledger.merge(&found, (paths.len() > 1).then_some(&log.source));
-        logs.push(log);
-    }
+    let (logs, ledger) = logs::read_all(paths, options)?;
     Ok(CollectiveLogReport::new(&logs, &ledger))
 }
 

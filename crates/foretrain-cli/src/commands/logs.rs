@@ -19,8 +19,16 @@ pub(super) fn read(
         let error = inputs.first().map_or(error.clone(), |first| error.in_file(first));
         return Err(error.hint(collective_log::EXPECTED).into());
     }
+    read_all(&paths, options)
+}
+
+/// Every one of these logs.
+pub(super) fn read_all(
+    paths: &[PathBuf],
+    options: &LogOptions,
+) -> Result<(Vec<CollectiveLog>, Ledger)> {
     let (mut logs, mut ledger) = (Vec::new(), Ledger::new());
-    for path in &paths {
+    for path in paths {
         let (log, found) = collective_log::read(path, options)?;
         ledger.merge(&found, (paths.len() > 1).then_some(&log.source));
         logs.push(log);

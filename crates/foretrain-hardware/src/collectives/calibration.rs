@@ -164,22 +164,38 @@ fn version(text: &str) -> Result<(u32, u32), String> {
     parts.ok_or_else(|| format!("{} is no version such as \"2.19\"", shown(text)))
 }
 
+/// Checks what every sweep has: growing sizes with as many figures (called `what`), and ranks that
+/// are on as many nodes at most.
+///
+/// # Errors
+/// What is wrong.
+pub(super) fn check_shape(
+    (ranks, nodes): (u32, u32),
+    sizes: &[Bytes],
+    figures: usize,
+    what: &str,
+) -> Result<(), String> {
+    let count = sizes.len();
+    if count != figures || count == 0 || count > MOST_SIZES {
+        return Err(format!(
+            "expected 1 to {MOST_SIZES} sizes and as many {what}, found {count} and {figures}"
+        ));
+    }
+    if ranks < 2 || nodes < 1 || nodes > ranks {
+        return Err(format!("{ranks} ranks on {nodes} nodes"));
+    }
+    if sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err("sizes do not grow".to_owned());
+    }
+    Ok(())
+}
+
 impl Sweep {
     fn check(&self) -> Result<(), String> {
-        let (sizes, ratios) = (self.sizes.len(), self.ratios.len());
-        if sizes != ratios || sizes == 0 || sizes > MOST_SIZES {
-            return Err(format!(
-                "expected 1 to {MOST_SIZES} sizes and as many ratios, found {sizes} and {ratios}"
-            ));
-        }
+        check_shape((self.ranks, self.nodes), &self.sizes, self.ratios.len(), "ratios")?;
+        let sizes = self.sizes.len();
         if !self.ways.is_empty() && self.ways.len() != sizes {
             return Err(format!("expected {sizes} ways or none, found {}", self.ways.len()));
-        }
-        if self.ranks < 2 || self.nodes < 1 || self.nodes > self.ranks {
-            return Err(format!("{} ranks on {} nodes", self.ranks, self.nodes));
-        }
-        if self.sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
-            return Err("sizes do not grow".to_owned());
         }
         match self.ratios.iter().find(|ratio| !(1e-3..=1e3).contains(*ratio)) {
             Some(ratio) => Err(format!("ratio {ratio} is not between 0.001 and 1000")),

@@ -3,6 +3,8 @@
 use foretrain_core::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::calibration::check_shape;
+
 /// Processor time that one collective took of each of a number of ranks, by size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,8 +21,6 @@ pub struct ProcessorSweep {
     pub times_us: Vec<f64>,
 }
 
-/// A sweep has some 30 sizes; more than this is no sweep.
-const MOST_SIZES: usize = 256;
 /// No call takes more than a day.
 const LONGEST_US: f64 = 86_400e6;
 
@@ -28,18 +28,7 @@ impl ProcessorSweep {
     /// # Errors
     /// What no measurement can be.
     pub(super) fn check(&self) -> Result<(), String> {
-        let (sizes, times) = (self.sizes.len(), self.times_us.len());
-        if sizes != times || sizes == 0 || sizes > MOST_SIZES {
-            return Err(format!(
-                "expected 1 to {MOST_SIZES} sizes and as many times, found {sizes} and {times}"
-            ));
-        }
-        if self.ranks < 2 || self.nodes < 1 || self.nodes > self.ranks {
-            return Err(format!("{} ranks on {} nodes", self.ranks, self.nodes));
-        }
-        if self.sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
-            return Err("sizes do not grow".to_owned());
-        }
+        check_shape((self.ranks, self.nodes), &self.sizes, self.times_us.len(), "times")?;
         match self.times_us.iter().find(|time| !(**time > 0.0 && **time <= LONGEST_US)) {
             Some(time) => Err(format!("{time} us is no processor time of a call")),
             None => Ok(()),

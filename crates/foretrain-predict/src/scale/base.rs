@@ -291,14 +291,15 @@ impl<'a> Base<'a> {
             ));
         }
         let built = lead.layout.lacks_synchronisation() || options.strategy.is_some();
-        if built && replicas > 1 && has_backward(&lead.graph) {
+        let synchronised = built && replicas > 1 && has_backward(&lead.graph);
+        if synchronised {
             let when = match backward_passes(&lead.graph) {
                 1 => String::new(),
                 n => format!(" after the last of {n} backward passes (as under no_sync)"),
             };
             evidence.extend(synchronisation_evidence(self, lead, options, &when));
-            evidence.extend(contention_evidence(self.cluster, options.cores));
-        } else if costs.iter().any(|(_, cost)| cost.host > 0.0) {
+        }
+        if synchronised || costs.iter().any(|(_, cost)| cost.host > 0.0) {
             evidence.extend(contention_evidence(self.cluster, options.cores));
         }
         evidence
